@@ -38,9 +38,9 @@ RUN apt-get update \
  && groupadd --gid 10177 ssd-exporter \
  && useradd --uid 10177 --gid 10177 --no-create-home --home-dir /var/lib/ssd-exporter \
       --shell /usr/sbin/nologin ssd-exporter \
- # Writable for the group, because root without CAP_DAC_OVERRIDE can only write where it has
- # permission.
  && install -d -o 10177 -g 10177 -m 770 /var/lib/ssd-exporter \
+ # For an exporter that runs as root, which keeps no state in a directory of another user.
+ && install -d -o 0 -g 0 -m 700 /var/lib/ssd-exporter-root \
  && install -d -o 0 -g 10177 -m 750 /run/ssd-smart-agent
 COPY --from=build /out /
 

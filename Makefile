@@ -11,11 +11,21 @@ STACK_PACKAGES := prometheus prometheus-alertmanager
 # Additional system packages for `make lab`.
 LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian podman buildah runc mariadb-server sysbench
 ARGS   ?=
-# Tests with real disks, programs and time limits. They fail if CPU-intensive tests run at the same time.
+# Duration of the byte mutation of `make fuzz`, in seconds.
+SECONDS ?= 300
+RUNS   ?= 10
+# Tests that mostly wait: for real disks, programs and intervals. Eight of them share two cores.
 WAITING := $(addprefix tests/,end_to_end io probe programs rig smart systemd web)
-# Tests with a limit on the response time of a server under attack: they run alone, because another
-# test would take the CPU from the server.
-TIMED := tests/web/test_bad_clients.py
+WAITING += $(addprefix tests/commands/test_,bench.py probe_command.py slc.py steady_state_command.py) tests/stack
+# Tests of packages, images and simulated months, which `make quick` omits.
+BUILDING := $(addprefix tests/,image month packaging)
+# Processes get the groups of tests that tests/workers.py defines.
+PARALLEL := --dist loadgroup
+# A test session imports 300 modules, and a test starts the exporter several hundred times. Without
+# compiled files each start would take three times the CPU time.
+unexport PYTHONDONTWRITEBYTECODE
+# Duration of `make soak`.
+HOURS  ?= 1
 # Architecture of packages and installations: x86_64 or aarch64.
 ARCH   ?= $(shell uname -m)
 PREFIX ?= /usr/local
@@ -26,7 +36,7 @@ MEASURED_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) $(PYTHON))
 MEASURED_VENV   := .venv-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help run venv dev test check format golden docs corpus soak month dashboards deb wheelhouse install lab stack fleet image bench clean packages test-packages deb-packages lab-packages
+.PHONY: help run venv dev test quick fuzz green check format golden docs corpus drives soak kills month dashboards deb wheelhouse install lab stack fleet image bench clean packages test-packages deb-packages lab-packages
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,14 +50,23 @@ venv: $(VENV)/.installed  ## Create .venv with the command ssd-exporter
 
 dev: $(VENV)/.installed-dev  ## Create .venv with the test dependencies
 
-test: test-packages dev  ## Run the test suite (ARGS=... for pytest, to run a part)
+test: test-packages dev  ## Run the test suite (6 minutes on two cores; ARGS=... for pytest, to run a part)
 ifeq ($(ARGS),)
-	$(BIN)/pytest -n 4 --dist loadfile $(addprefix --ignore=,$(WAITING))
-	$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder $(addprefix --ignore=,$(TIMED)) $(WAITING)
-	$(BIN)/pytest $(TIMED)
+	$(BIN)/pytest -n 8 $(PARALLEL) $(WAITING)
+	$(BIN)/pytest -n 2 $(PARALLEL) $(addprefix --ignore=,$(WAITING))
 else
 	$(BIN)/pytest $(ARGS)
 endif
+
+quick: dev  ## Run the tests that need no other program and no waiting (one minute; for use between edits)
+	SSD_EXAMPLES=0.1 $(BIN)/pytest -q -n 2 $(PARALLEL) -m 'not real' $(addprefix --ignore=,$(WAITING) $(BUILDING))
+
+fuzz: dev  ## Call every parser with mutated input for SECONDS, then run the property tests with 20 times the examples of `make test`
+	$(BIN)/python -m tests.fuzzing --seconds=$(SECONDS)
+	SSD_EXAMPLES=20 $(BIN)/pytest -n 2 $(PARALLEL) -m hypothesis $(ARGS)
+
+green: test-packages dev  ## Run `make test` RUNS times on a quiet and RUNS times on a busy machine (ARGS=... for a part)
+	$(BIN)/python -m tests.green --runs=$(RUNS) -- $(ARGS)
 
 check: dev  ## Check lint, formatting and types
 	$(BIN)/ruff check .
@@ -68,7 +87,10 @@ docs: dev  ## Regenerate METRICS.md from the catalogue
 dashboards: dev  ## Regenerate dashboards/*.json; also needed after a change of alerts/thresholds.yml
 	$(BIN)/python -m dashboards
 
-soak: test-packages dev  ## Kill daemon and agent with SIGKILL at 200 random times, and 50 times during a probe (8 minutes)
+soak: test-packages dev  ## Run both units, probes and 24 emulated drives for HOURS, and report what grows (HOURS=8)
+	$(BIN)/python -m tests.soak --hours=$(HOURS)
+
+kills: test-packages dev  ## Kill daemon and agent with SIGKILL at 200 random times, and 50 times during a probe (8 minutes)
 	SSD_ROUNDS=200 SSD_PROBE_ROUNDS=50 $(BIN)/pytest --timeout=1800 \
 	  tests/end_to_end/test_kill.py tests/end_to_end/test_probe.py -k 'killed or kill_9'
 
@@ -77,6 +99,9 @@ month: test-packages dev  ## Evaluate the rules on a simulated month of a health
 
 corpus: dev  ## Parse real smartctl outputs (../shared/smartctl-corpus) and compare with the expected results
 	$(BIN)/python -m tests.corpus
+
+drives: dev  ## Score the vendor table with captures of real drives (CAPTURES=../shared/ssd-captures, ARGS=--markdown)
+	$(BIN)/python -m tests.vendor_table $(CAPTURES) $(ARGS)
 
 deb: deb-packages venv  ## Build dist/*.deb (ARCH=aarch64 for ARM)
 	@packaging/deb.sh $(BIN)/python $(ARCH)

@@ -8,7 +8,7 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,6 +17,8 @@ from exporter.commands.registry import COMMANDS, Command
 from exporter.config import COLLECTORS, Settings
 from exporter.config_validation import parse_record, validated
 from exporter.errors import ConfigError
+from exporter.printable import printable_output
+from exporter.threads import TimeLimitedCall
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -71,6 +73,11 @@ _COMMAND_FLAGS = ("--path.", "--smartctl.", "--state.", "--log.")
 #: Maximum size of the configuration file, in bytes. It limits the memory that is used if the path
 #: is wrong and names a large file.
 _MAX_FILE_BYTES = 1 << 20
+
+#: Maximum time to read the settings again after SIGHUP, in seconds. The main thread waits for it,
+#: and must notify the watchdog, whose timeout is 60 s. Reading takes milliseconds, unless the file
+#: is a pipe or its file system hangs.
+_RELOAD_TIMEOUT_SECONDS = 5.0
 
 
 class _Parser(argparse.ArgumentParser):
@@ -138,11 +145,12 @@ def command_parser(name: str) -> argparse.ArgumentParser:
 def _command_parser(name: str, command: Command) -> argparse.ArgumentParser:
     p = _Parser(prog=f"ssd-exporter {name}", description=command.description, allow_abbrev=False)
     command.add_arguments(p)
-    _add_settings(
-        p,
-        {flag: setting for flag, setting in _FLAGS.items() if flag.startswith(_COMMAND_FLAGS)},
-        f"configuration file (TOML); default: {DEFAULT_FILE} if it exists",
-    )
+    if command.reads_settings:
+        _add_settings(
+            p,
+            {flag: setting for flag, setting in _FLAGS.items() if flag.startswith(_COMMAND_FLAGS)},
+            f"configuration file (TOML); default: {DEFAULT_FILE} if it exists",
+        )
     return p
 
 
@@ -200,6 +208,28 @@ def _file(path: Path) -> dict[str, Any]:
     return values
 
 
+def _reread(
+    arguments: argparse.Namespace, default_file: Path | None = None
+) -> Callable[[], Settings]:
+    """Returns a function that reads the settings again, within a time limit.
+
+    It raises ConfigError as `settings` does, and if the configuration file cannot be read in time.
+    """
+    read = TimeLimitedCall(lambda: settings(arguments, default_file), _RELOAD_TIMEOUT_SECONDS)
+
+    def reread() -> Settings:
+        try:
+            return read()
+        except TimeoutError:
+            raise ConfigError(
+                f"{arguments.config_file or default_file} was not read within"
+                f" {_RELOAD_TIMEOUT_SECONDS:g} s",
+                "check that it is a file, and that its file system responds",
+            ) from None
+
+    return reread
+
+
 def _reject_unknown_command(words: Sequence[str]) -> None:
     if words and not words[0].startswith("-"):
         raise ConfigError(f"unknown command {words[0]!r}", f"use one of {', '.join(COMMANDS)}")
@@ -209,7 +239,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the daemon or a command, and return the exit status.
 
     The status is 2 if the flags or the configuration are invalid, and 130 if SIGINT ends a command.
+    Names and models from drives cannot send control characters to the terminal.
     """
+    with printable_output():
+        return _run(argv)
+
+
+def _run(argv: Sequence[str] | None) -> int:
     if os.getpid() == 1:
         # The kernel drops signals for which PID 1 has no handler. Without this handler, SIGTERM
         # would not stop a command in a container.
@@ -220,8 +256,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if registered is not None:
             command = registered.load()
             arguments = _command_parser(words[0], command).parse_args(words[1:])
+            if not command.reads_settings:
+                return command.run(Settings(), arguments)
             # smart-agent calls this at SIGHUP, to read the settings again.
-            arguments.read_settings = lambda: settings(arguments, DEFAULT_FILE)
+            arguments.read_settings = _reread(arguments, DEFAULT_FILE)
             chosen = settings(arguments, DEFAULT_FILE)
             logs.configure(chosen.log.level, chosen.log.format)
             return command.run(chosen, arguments)
@@ -238,7 +276,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         elif arguments.once:
             daemon.print_page(chosen, dict(os.environ), sys.stdout.buffer)
         else:
-            daemon.serve(chosen, lambda: settings(arguments), dict(os.environ))
+            daemon.serve(chosen, _reread(arguments), dict(os.environ))
     except ConfigError as e:
         sys.stderr.write(f"ssd-exporter: {e}\n")
         return 2

@@ -1,9 +1,10 @@
 """Runs the readings of collectors and records their success, duration and errors.
 
 A collector is a part of the exporter that reads one kind of data, such as `disk` or `smart`. If a
-reading fails, this module catches its SourceError, so that the other collectors continue. The
+reading fails, this module catches the exception, so that the other collectors continue. The
 failure is counted by reason. It is logged as a warning when it first occurs and when the error
-changes, and otherwise at debug level.
+changes, and otherwise at debug level. An exception that is not a SourceError is a mistake in this
+program, for example data that no check expects. It is logged with its traceback.
 """
 
 import logging
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from exporter.clock import Clock
-from exporter.errors import NotAvailable, ReadError, SourceError
+from exporter.errors import NotAvailable, ParseError, ReadError, SourceError
 from exporter.linux.files import Parsed
 
 T = TypeVar("T")
@@ -24,6 +25,14 @@ log = logging.getLogger(__name__)
 #: Minimum time between two warnings about the same reading in seconds. It limits the log if the
 #: error alternates between two kinds.
 _MIN_LOG_INTERVAL_SECONDS = 60.0
+
+
+class _UnexpectedError(ParseError):
+    """A reading raised an exception that is not a SourceError."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(f"{type(cause).__name__}: {cause}; please report this")
+        self.cause = cause
 
 
 @dataclass(slots=True)
@@ -60,7 +69,7 @@ class CollectorStatus:
     def collect(
         self, collector: str, part: str, read: Callable[[], Parsed[T]], spent: float = 0.0
     ) -> T | None:
-        """Calls `read` and returns its value; None if it raises SourceError or OSError.
+        """Calls `read` and returns its value; None if it raises an exception.
 
         NotAvailable is not recorded as a failure: it means that this kernel or machine lacks the
         source.
@@ -82,6 +91,8 @@ class CollectorStatus:
             # A test of a path, such as is_dir(), raises this if permission is denied or if the name
             # is too long.
             problems = (ReadError(str(e)),)
+        except Exception as e:  # noqa: BLE001  a mistake must cost this collector only
+            problems = (_UnexpectedError(e),)
         self._record(collector, part, problems, spent + self._clock.monotonic() - start)
         return value
 
@@ -116,7 +127,9 @@ class CollectorStatus:
         if problems:
             level = logging.WARNING if is_new else logging.DEBUG
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-            log.log(level, "collector %s: %s%s", collector, problems[0], more)
+            first = problems[0]
+            cause = first.cause if isinstance(first, _UnexpectedError) else None
+            log.log(level, "collector %s: %s%s", collector, first, more, exc_info=cause)
         elif not was_successful:
             log.info("collector %s: recovered; the last problem was: %s", collector, last_message)
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from exporter.errors import ConfigError
-from exporter.io.activity import DiskRules
+from exporter.io.disk_rules import DiskRules
 from exporter.io.drive_class import DriveClass
 from exporter.probe.gate import GateRules
 from exporter.probe.profiles import ProfileSettings

@@ -4,6 +4,7 @@
 this module.
 """
 
+import contextlib
 import gc
 import logging
 import sys
@@ -18,9 +19,10 @@ from exporter.errors import ConfigError
 from exporter.metrics.exposition import render
 from exporter.metrics.page import PageCache
 from exporter.monitor import Monitor
+from exporter.privileges import as_owner
 from exporter.programs.command import SystemRunner
 from exporter.service import Signals
-from exporter.state import StateFile, open_state_file
+from exporter.state import StateFile, existing_directory, open_state_file
 from exporter.threads import LoopThread, PeriodicThread
 from exporter.web import listen, security
 from exporter.web.server import HttpServer
@@ -28,7 +30,7 @@ from exporter.web.site import Site
 
 if TYPE_CHECKING:
     from exporter.programs.children import SystemChildren
-    from exporter.smart.wear_history import WearHistory
+    from exporter.wear.wear_history import WearHistory
 
 log = logging.getLogger(__name__)
 
@@ -73,22 +75,25 @@ def check(settings: Settings, environment: dict[str, str]) -> None:
     """
     if settings.web.config_file is not None:
         security.load_security(settings.web.config_file)
-    open_state_file(settings.state.directory, environment)
+    # The daemon runs as the owner of the directory. Root may run this check.
+    directory = existing_directory(settings.state.directory, environment)
+    with contextlib.nullcontext() if directory is None else as_owner(directory):
+        open_state_file(settings.state.directory, environment)
 
 
 def print_page(settings: Settings, environment: dict[str, str], out: BinaryIO) -> None:
     """Take two samples, one sampling interval apart, and write the metrics page to `out`.
 
-    environment: the environment variables.
+    The state of a daemon is read and not changed.
 
-    Raises:
-        ConfigError: the configured state directory cannot be created or written.
+    environment: the environment variables.
     """
     clock = SystemClock()
-    state = open_state_file(settings.state.directory, environment)
+    directory = existing_directory(settings.state.directory, environment)
+    kept = StateFile(directory).load_read_only() if directory else {}
     # The saved idle and iowait counters are not used. A daemon that runs at the same time has
     # larger values than those that it saved last.
-    saved = {**(state.load() if state else {}), "idle": None, "iowait": None}
+    saved = {**kept, "idle": None, "iowait": None}
     monitor = Monitor(settings, clock, SystemRunner(), saved, children=lambda: _children(clock))
     monitor.initialize()
     monitor.sampler.tick()
@@ -107,12 +112,14 @@ def serve(
     environment: the environment variables.
 
     Raises:
-        ConfigError: an address cannot be bound, a certificate cannot be loaded, or the configured
-            state directory cannot be created or written.
+        ConfigError: an address cannot be bound, a certificate cannot be loaded, another daemon uses
+            the state directory, or the configured state directory cannot be used.
     """
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     clock = SystemClock()
     state = open_state_file(settings.state.directory, environment)
+    if state is not None:
+        state.hold()
     monitor = Monitor(
         settings,
         clock,
@@ -161,7 +168,7 @@ def _children(clock: Clock) -> "SystemChildren":
 
 
 def _history(state: StateFile) -> "WearHistory":
-    from exporter.smart.wear_history import WearHistory  # noqa: PLC0415
+    from exporter.wear.wear_history import WearHistory  # noqa: PLC0415
 
     return WearHistory.open(state.directory / "history.sqlite")
 
@@ -213,6 +220,12 @@ class _Threads:
         first_survey = threading.Thread(target=self._initialize, name="survey-first", daemon=True)
         first_survey.start()
         first_survey.join(_FIRST_SURVEY_TIMEOUT_SECONDS)
+        if first_survey.is_alive():
+            log.info(
+                "reading /sys, the mounts and the versions of the programs takes more than %.0f s;"
+                " the page is served without them until it has ended",
+                _FIRST_SURVEY_TIMEOUT_SECONDS,
+            )
         for periodic in (self._sampling, self._saving):
             periodic.start()
         if self._monitor.slc is not None:
@@ -263,11 +276,14 @@ class _Threads:
         return self._monitor.sampler.samples > 0
 
     def _initialize(self) -> None:
-        self._monitor.initialize()
-        self._monitor.sampler.on_change(self._on_device_change)
-        self._surveying.start()
-        if self._probing is not None:
-            self._probing.start()
+        try:
+            self._monitor.initialize()
+        finally:
+            # After an error, too: the next survey may succeed, and without it no device is found.
+            self._monitor.sampler.on_change(self._on_device_change)
+            self._surveying.start()
+            if self._probing is not None:
+                self._probing.start()
 
     def _on_device_change(self) -> None:
         self._surveying.trigger()

@@ -7,6 +7,7 @@
     └── SourceError         reason        one data source failed; the other sources continue
         ├── NotAvailable    not_there     this kernel or drive lacks the source: not a failure
         ├── ReadError       read          the source exists and cannot be read
+        │   └── LimitReached  limit       the source is larger than this project reads
         ├── ParseError      parse         the source was read and has an unexpected format
         └── CommandError    command       a program did not start, failed or timed out
 
@@ -15,6 +16,8 @@ defined here.
 """
 
 from typing import ClassVar
+
+from exporter.printable import printable
 
 
 class ExporterError(Exception):
@@ -31,7 +34,7 @@ class ConfigError(ExporterError):
 
     def __init__(self, message: str, hint: str = "") -> None:
         whole = f"{message}; {hint}" if hint else message
-        super().__init__("".join(c if c.isprintable() else repr(c)[1:-1] for c in whole))
+        super().__init__(printable(whole))
 
 
 class SourceError(ExporterError):
@@ -53,6 +56,15 @@ class ReadError(SourceError):
     """The source exists but cannot be read: no permission, an I/O error, or it is too large."""
 
     reason = "read"
+
+
+class LimitReached(ReadError):
+    """The source is larger than a limit, and the part beyond the limit is not used.
+
+    The limits are listed in docs/limits.md. The message names the limit.
+    """
+
+    reason = "limit"
 
 
 class ParseError(SourceError):

@@ -4,15 +4,23 @@ Under systemd the lines carry the journal's priority prefix and no timestamp, be
 records the time itself.
 """
 
+import contextlib
 import json
 import logging
 import os
+import select
 import sys
 import time
+from typing import TextIO
 
 #: The journal's priority for each log level. A line that starts with <N> has priority N in the
 #: journal; see sd-daemon(3).
 _PRIORITY = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3}
+
+
+#: Maximum time that a log line waits for a blocked reader of standard error, in seconds. The
+#: process must end within seconds after SIGTERM.
+_MAX_WAIT_SECONDS = 0.5
 
 
 class LineFormatter(logging.Formatter):
@@ -46,13 +54,85 @@ class LineFormatter(logging.Formatter):
         return f"<{_PRIORITY.get(record.levelno, 6)}>{line}" if self._journal else line
 
 
+class BoundedHandler(logging.Handler):
+    """Writes log lines to a stream, but waits for a blocked reader only for a limited time.
+
+    Standard error can be a pipe whose reader is stopped. A write then blocks for ever, and the
+    process would not end at SIGTERM. This handler drops lines while the stream is blocked, and
+    reports their number afterwards.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+        self._dropped = 0
+        self._is_cut = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write the line, or drop it if the stream stays blocked. Never raises an exception."""
+        try:
+            line = self.format(record)
+        except (TypeError, ValueError):
+            # The arguments do not fit the message.
+            self.handleError(record)
+            return
+        # OSError: the reader of the pipe has ended, or the disk is full. ValueError: the stream is
+        # closed. Neither can be reported.
+        with contextlib.suppress(OSError, ValueError):
+            descriptor = _descriptor(self._stream)
+            if descriptor is None:
+                self._stream.write(f"{line}\n")
+            elif self._dropped and not _is_writable(descriptor, 0.0):
+                # While the stream is blocked, later lines are dropped at once.
+                self._dropped += 1
+            else:
+                self._write(descriptor, self._report(record) + line)
+
+    def _write(self, descriptor: int, text: str) -> None:
+        rest = f"{text}\n".encode("utf-8", "backslashreplace")
+        begin = len(rest)
+        while rest:
+            if not _is_writable(descriptor, _MAX_WAIT_SECONDS):
+                self._dropped += 1
+                self._is_cut = len(rest) < begin
+                return
+            # A pipe that is writable accepts this many bytes without blocking (pipe(7)).
+            rest = rest[os.write(descriptor, rest[: select.PIPE_BUF]) :]
+
+    def _report(self, record: logging.LogRecord) -> str:
+        """Returns the line that reports dropped lines; empty if no line was dropped."""
+        if not self._dropped:
+            return ""
+        message = f"standard error was blocked: {self._dropped} log lines were dropped"
+        report = logging.LogRecord(__name__, logging.WARNING, "", 0, message, None, None)
+        report.created, report.msecs = record.created, record.msecs
+        end = "\n" if self._is_cut else ""
+        self._dropped, self._is_cut = 0, False
+        return f"{end}{self.format(report)}\n"
+
+
+def _descriptor(stream: TextIO) -> int | None:
+    """Returns the file descriptor of a stream; None if it has none, as in tests."""
+    try:
+        stream.flush()
+        return stream.fileno()
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _is_writable(descriptor: int, wait_seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    return bool(poll.poll(wait_seconds * 1000))
+
+
 def configure(level: str, layout: str) -> None:
     """Send all log records of `level` and above to standard error.
 
     level: debug, info, warning or error.
     layout: "logfmt" or "json".
     """
-    handler = logging.StreamHandler(sys.stderr)
+    handler = BoundedHandler(sys.stderr)
     handler.setFormatter(LineFormatter(layout, journal="JOURNAL_STREAM" in os.environ))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 

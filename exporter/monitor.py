@@ -17,7 +17,8 @@ from exporter.collector_status import CollectorStatus
 from exporter.config import Settings, device_filter
 from exporter.io import accumulators, survey
 from exporter.io.baseline import Baselines
-from exporter.io.sampler import CounterFiles, Sampler
+from exporter.io.counter_files import CounterFiles
+from exporter.io.sampler import Sampler
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
 from exporter.io.survey import TopologySurvey
 from exporter.linux import softirqs, softnet_stat
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from exporter.probe_monitor import ProbeMonitor
     from exporter.programs.children import Children
     from exporter.smart.health_monitor import HealthMonitor
-    from exporter.smart.wear_history import WearHistory
+    from exporter.wear.wear_history import WearHistory
 
 log = logging.getLogger(__name__)
 

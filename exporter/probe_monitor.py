@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from exporter import untrusted_file
 from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
 from exporter.config import Settings
@@ -41,6 +42,9 @@ from exporter.smart.polling_plan import rated_bytes
 #: The directory of the lock that allows one probe per host, relative to the host's root directory.
 #: All instances of the exporter on the host share it, also those in containers.
 _LOCK_DIRECTORY = "run/lock"
+
+#: The latest time in the state file, in seconds of Unix time: the year 5138.
+_MAX_UNIX_TIME = 1e11
 
 
 class ProbeMonitor:
@@ -203,8 +207,8 @@ class ProbeMonitor:
         now = self._clock.wall()
         ages: dict[str, float] = {}
         for profile in profiles:
-            ran_at = times.get(profile.name)
-            if isinstance(ran_at, int | float) and not isinstance(ran_at, bool):
+            ran_at = untrusted_file.number(times.get(profile.name), 0, _MAX_UNIX_TIME)
+            if ran_at is not None:
                 ages[profile.name] = now - ran_at
         return ages
 

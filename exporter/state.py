@@ -5,22 +5,33 @@ The file is complete after kill -9. With `wait_for_disk` it is also complete aft
 
 import json
 import logging
+import math
 import os
-import tempfile
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
+from exporter import privileges, untrusted_file
 from exporter.errors import ConfigError
+from exporter.json_values import require_few_values
 
 log = logging.getLogger(__name__)
 
 #: The version of the file's format. A file with another version is not read.
 VERSION = 1
 
-#: Maximum size of the file in bytes. 8,192 drives with full histograms take about 20 MB.
-_MAX_BYTES = 64 << 20
+#: Maximum size of the file in bytes. 1,000 drives with full histograms take about 2.4 MB.
+_MAX_BYTES = 16 << 20
+#: Maximum number of values in the file, counted as in `require_few_values`. 1,000 drives with full
+#: histograms have about 300,000.
+_MAX_VALUES = 700_000
+
+#: The largest number of characters of a number in the file. A larger number overflows a float.
+_MAX_NUMBER_CHARACTERS = 300
+
+#: The lock file of the daemon that uses the directory.
+_LOCK_FILE = "daemon.lock"
 
 #: The default directory, used if the process may write to it and $STATE_DIRECTORY is not set.
 FALLBACK = Path("/var/lib/ssd-exporter")
@@ -33,6 +44,31 @@ class StateFile:
         self.directory = directory
         self._path = directory / "state.json"
         self._lock = threading.Lock()
+        self._held = -1
+
+    def hold(self) -> None:
+        """Locks the directory against other daemons, until this process ends.
+
+        Two daemons would overwrite each other's state. If the lock file cannot be created, for
+        example because the disk is full, a warning is logged and the directory is not locked.
+
+        Raises:
+            ConfigError: another daemon uses the directory.
+        """
+        path = self.directory / _LOCK_FILE
+        try:
+            descriptor = untrusted_file.open_lock_file(path, 0o600)
+            if untrusted_file.lock(descriptor):
+                self._held = descriptor
+                return
+            os.close(descriptor)
+        except OSError as e:
+            log.warning(
+                "%s cannot be locked: %s; a second daemon with this directory is not detected",
+                *(path, e.strerror or e),
+            )
+            return
+        raise _another_daemon(path)
 
     def load(self) -> dict[str, Any]:
         """Returns the values that were saved last, keyed by name; empty if there is no file.
@@ -51,11 +87,13 @@ class StateFile:
     def load_read_only(self) -> dict[str, Any]:
         """Returns the values that were saved last, keyed by name, and leaves the file unchanged.
 
-        Commands use it, because the file belongs to the daemon. The result is empty if there is no
-        file. It is also empty if the file cannot be used, and then a warning is logged.
+        Commands use it, because the file belongs to the daemon. Root reads it with the rights of
+        the directory's owner. The result is empty if there is no file. It is also empty if the file
+        cannot be used, and then a warning is logged.
         """
         try:
-            return self._read()
+            with privileges.as_owner_if_permitted(self.directory):
+                return self._read()
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, RecursionError) as e:
@@ -65,7 +103,8 @@ class StateFile:
     def problem(self) -> str:
         """Returns why the file cannot be used; empty if it can be used or does not exist."""
         try:
-            self._read()
+            with privileges.as_owner_if_permitted(self.directory):
+                self._read()
         except FileNotFoundError:
             return ""
         except (OSError, ValueError, RecursionError) as e:
@@ -84,26 +123,18 @@ class StateFile:
                 file is unchanged.
         """
         text = json.dumps({"version": VERSION, **state}, separators=(",", ":"))
-        # The temporary file always has the same name. So the next save overwrites an incomplete
-        # file of a process that was killed.
-        temporary = self._path.with_name(".state.json.new")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with self._lock:
-            with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
-                file.write(text)
-                if wait_for_disk:
-                    file.flush()
-                    os.fsync(file.fileno())
-            os.replace(temporary, self._path)
+            untrusted_file.replace_at(self._path, text.encode(), 0o600, wait_for_disk=wait_for_disk)
 
     def _read(self) -> dict[str, Any]:
-        if self._path.stat().st_size > _MAX_BYTES:
-            raise ValueError(f"it is larger than {_MAX_BYTES} bytes")
-        state = json.loads(self._path.read_text(encoding="utf-8"))
+        """Returns the values in the file. A number that no float can represent is None."""
+        text = untrusted_file.read(self._path, _MAX_BYTES).decode()
+        require_few_values(text, _MAX_VALUES)
+        state = json.loads(text, parse_int=_integer, parse_float=_finite, parse_constant=_no_number)
         if not isinstance(state, dict):
             raise ValueError("it is not a JSON object")  # noqa: TRY004  the file is at fault
         if state.get("version") != VERSION:
-            raise ValueError(f"its version is {state.get('version')!r}, not {VERSION}")
+            raise ValueError(f"its version is {state.get('version')!r:.20}, not {VERSION}")
         return state
 
     def _unreadable(self, e: Exception) -> str:
@@ -137,9 +168,11 @@ def open_state_file(configured: Path | None, environment: dict[str, str]) -> Sta
     configured: the setting state.directory. environment: the environment variables.
 
     Raises:
-        ConfigError: the configured directory cannot be created or written.
+        ConfigError: the configured directory cannot be created or written. Or this process runs as
+            root, and another user can write to the directory.
     """
     if configured is not None:
+        _refuse_root(configured)
         if problem := _write_problem(configured):
             raise ConfigError(
                 f"the state directory {configured} cannot be written: {problem}",
@@ -148,6 +181,7 @@ def open_state_file(configured: Path | None, environment: dict[str, str]) -> Sta
         return StateFile(configured)
     candidates = _default_directories(environment)
     for candidate in candidates:
+        _refuse_root(candidate)
         problem = _write_problem(candidate)
         if not problem:
             return StateFile(candidate)
@@ -178,11 +212,44 @@ def _default_directories(environment: dict[str, str]) -> list[Path]:
     return [Path(from_systemd)] if from_systemd else [FALLBACK, Path(home) / "ssd-exporter"]
 
 
+def _refuse_root(directory: Path) -> None:
+    if problem := privileges.root_problem(directory):
+        raise ConfigError(
+            f"the state directory {directory} cannot be used: {problem}",
+            "run this as the owner of the directory, set --state.directory to a directory to which"
+            " only root can write, or make root its owner",
+        )
+
+
+def _another_daemon(lock_file: Path) -> ConfigError:
+    # Imported late: it is needed for the message only.
+    from exporter.linux import locks  # noqa: PLC0415
+
+    pid = locks.read_flock_holder(Path("/proc"), lock_file)
+    process = f" (process {pid})" if pid else ""
+    return ConfigError(
+        f"another ssd-exporter{process} uses the state directory {lock_file.parent}",
+        "stop it, or set another --state.directory for this one",
+    )
+
+
 def _write_problem(directory: Path) -> str:
     """Creates the directory if needed; returns why it cannot be written, empty if it can."""
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o750)
-        with tempfile.TemporaryFile(dir=directory):
-            return ""
     except OSError as e:
         return e.strerror or str(e)
+    return untrusted_file.write_problem(directory)
+
+
+def _integer(text: str) -> int | None:
+    return int(text) if len(text) <= _MAX_NUMBER_CHARACTERS else None
+
+
+def _finite(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _no_number(_text: str) -> None:
+    """Replaces NaN, Infinity and -Infinity by None."""

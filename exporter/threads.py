@@ -10,6 +10,7 @@ import select
 import signal
 import threading
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from exporter.clock import Clock
 
@@ -25,6 +26,55 @@ _PAUSE_AFTER_ERROR_SECONDS = 10.0
 
 #: Bytes per read from the wake-up pipe. One read empties it unless more wake-ups are pending.
 _READ_BYTES = 4096
+
+
+#: The largest number of threads that a time-limited call leaves behind. Each takes some 100 KB.
+#: More than one is needed: an operator replaces a file that hangs, and requests another reload.
+_MAX_HANGING_CALLS = 4
+
+ResultT = TypeVar("ResultT")
+
+
+class TimeLimitedCall(Generic[ResultT]):
+    """Calls a function that may hang, such as one that reads a file of a network file system.
+
+    function: runs on a thread of its own. A thread that hangs is left behind.
+    seconds: the time limit of a call.
+    """
+
+    def __init__(self, function: Callable[[], ResultT], seconds: float) -> None:
+        self._function = function
+        self._seconds = seconds
+        self._hanging: list[threading.Thread] = []
+
+    def __call__(self) -> ResultT:
+        """Returns the result of the function, or raises its exception.
+
+        Raises:
+            TimeoutError: the function has not ended in time, or too many earlier calls hang.
+        """
+        self._hanging = [thread for thread in self._hanging if thread.is_alive()]
+        if len(self._hanging) >= _MAX_HANGING_CALLS:
+            raise TimeoutError
+        results: list[ResultT] = []
+        errors: list[Exception] = []
+
+        def run() -> None:
+            try:
+                results.append(self._function())
+            except Exception as e:  # noqa: BLE001 - it is raised on the calling thread
+                errors.append(e)
+
+        thread = threading.Thread(target=run, name="time-limited", daemon=True)
+        thread.start()
+        thread.join(self._seconds)
+        if thread.is_alive():
+            self._hanging.append(thread)
+        if errors:
+            raise errors[0]
+        if not results:
+            raise TimeoutError
+        return results[0]
 
 
 class WakePipe:

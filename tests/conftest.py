@@ -1,15 +1,25 @@
 """Settings and fixtures of all tests."""
 
+import logging
 import os
 import signal
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
 
-# The duration of an example depends on the load of the machine, not on the code.
-settings.register_profile("without deadline", deadline=None)
-settings.load_profile("without deadline")
+from exporter.logs import BoundedHandler
+from tests import workers
+from tests.fuzz import IS_RANDOM, examples
+
+# The duration of an example depends on the load of the machine, not on the code: no deadline.
+_EVERYWHERE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "test", _EVERYWHERE, max_examples=examples(100), derandomize=True, database=None
+)
+settings.register_profile("fuzz", _EVERYWHERE, max_examples=examples(100), print_blob=True)
+settings.load_profile("fuzz" if IS_RANDOM else "test")
 
 # nohup ignores SIGHUP, and a shell that starts tests in the background ignores the other two.
 # Child processes inherit ignored signals.
@@ -19,15 +29,16 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Groups tests for parallel runs: a process per file, and one for all that load a disk.
+    items[:] = workers.in_order(items)
 
-    The latter share a process because load on a disk changes the host's pressure, and so their
-    results. They come first because together they take longest.
-    """
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(
+    config: pytest.Config, log: Producer
+) -> workers.GroupScheduling | None:
+    """Replaces the scheduler of `--dist loadgroup`."""
+    by_group = config.getvalue("dist") == "loadgroup"
+    return workers.GroupScheduling(config, log) if by_group else None
 
 
 #: The default state directory of the host. Files that a test leaves there would affect other tests.
@@ -41,3 +52,14 @@ def no_test_writes_the_state_directory_of_the_host() -> Iterator[None]:
     assert was_there or not os.path.lexists(_OWN_STATE), (
         "the test created the host's state directory"
     )
+
+
+@pytest.fixture(autouse=True)
+def no_log_of_a_test_affects_another_one() -> Iterator[None]:
+    """A test that calls `main` sets the log of the process, whose stream ends with the test."""
+    level = logging.root.level
+    yield
+    for handler in logging.root.handlers[:]:
+        if isinstance(handler, BoundedHandler):
+            logging.root.removeHandler(handler)
+    logging.root.setLevel(level)

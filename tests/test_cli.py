@@ -2,11 +2,9 @@
 
 import argparse
 import json
-import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,16 +14,6 @@ from exporter import __version__
 from exporter.cli import command_parser, main, parser, settings
 from exporter.config import COLLECTORS, Settings
 from exporter.errors import ConfigError
-
-
-@pytest.fixture(autouse=True)
-def _logging_as_it_was() -> Iterator[None]:
-    """main() takes the root logger over."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
 
 
 def chosen(*argv: str) -> Settings:
@@ -239,7 +227,7 @@ def test_logs_in_json_are_one_object_a_line(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text("broken")
     done = run("--once", "--log.format=json", f"--state.directory={tmp_path}")
     lines = [json.loads(line) for line in done.stderr.splitlines()]
-    assert any("is unusable" in line["msg"] for line in lines)
+    assert any("state.json cannot be read" in line["msg"] for line in lines)
 
 
 @pytest.mark.parametrize("arguments", [[], [f"--no-collector.{name}" for name in COLLECTORS]])
@@ -311,3 +299,14 @@ def test_the_help_names_the_default_settings_of_commands() -> None:
     said = "".join(command_parser("slc").format_help().split())
     assert "default:/etc/ssd-exporter/config.tomlifitexists" in said
     assert "docs/settings.md lists all settings and defaults" in parser().format_help()
+
+
+@pytest.mark.parametrize("stream", ["1", "2"])
+def test_a_closed_standard_stream_does_not_change_the_status(tmp_path: Path, stream: str) -> None:
+    """Before, a daemon whose standard error was closed ended at its first log line."""
+    script = f'exec "$@" {stream}>&-'
+    daemon = ["sh", "-c", script, "sh", sys.executable, "-m", "exporter"]
+    daemon.append(f"--state.directory={tmp_path}")
+    for flag, status in (("--config.check", 0), ("--no-such-flag", 2)):
+        done = subprocess.run([*daemon, flag], capture_output=True, timeout=60, check=False)
+        assert status == done.returncode, done

@@ -70,9 +70,30 @@ def test_a_fault_keeps_the_value_and_is_counted_once_a_reading(
     assert {"parse": 1} == result(status).errors
 
 
-def test_an_unexpected_exception_is_not_caught(status: CollectorStatus) -> None:
-    with pytest.raises(KeyError):
-        status.collect("disk", "tick", lambda: failing(KeyError("x")))
+@pytest.mark.parametrize("kind", [KeyError, TypeError, OverflowError, AttributeError])
+def test_an_unexpected_exception_costs_only_its_collector_and_is_logged_with_a_traceback(
+    status: CollectorStatus, caplog: pytest.LogCaptureFixture, kind: type[Exception]
+) -> None:
+    """Otherwise one wrong value in a file would replace the whole page by status 500."""
+    assert status.collect("disk", "tick", lambda: failing(kind("x"))) is None
+    assert {"parse": 1} == result(status).errors
+    (record,) = caplog.records
+    assert f"collector disk: {kind.__name__}: " in record.message
+    assert record.message.endswith("; please report this")
+    assert record.exc_info is not None
+    assert kind is record.exc_info[0]
+
+
+def test_an_expected_error_is_logged_without_a_traceback(
+    status: CollectorStatus, caplog: pytest.LogCaptureFixture
+) -> None:
+    try:
+        int("x")
+    except ValueError as e:
+        error = ParseError("stat:1: x")
+        error.__cause__ = e
+    status.collect("disk", "tick", lambda: failing(error))
+    assert [None] == [record.exc_info for record in caplog.records]
 
 
 def test_one_line_is_logged_when_the_state_changes(

@@ -1,15 +1,19 @@
 """Each log record becomes one line of logfmt or JSON."""
 
+import contextlib
+import io
 import json
 import logging
+import os
 import re
 import shlex
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.logs import LineFormatter
+from exporter.logs import BoundedHandler, LineFormatter
 
 
 def record(message: str, level: int = logging.INFO) -> logging.LogRecord:
@@ -74,3 +78,87 @@ def test_a_traceback_is_part_of_the_line() -> None:
 
 def _step() -> None:
     raise RuntimeError("a bug")
+
+
+class _BlockedPipe:
+    """A pipe that is full until it is emptied, and a handler that writes log lines to it."""
+
+    def __init__(self) -> None:
+        self._reading, writing = os.pipe()
+        os.set_blocking(self._reading, False)
+        self._stream = os.fdopen(writing, "w")
+        self._handler = BoundedHandler(self._stream)
+        self._handler.setFormatter(LineFormatter("logfmt", journal=True))
+
+    def log(self, message: str) -> None:
+        self._handler.handle(record(message))
+
+    def fill(self) -> None:
+        descriptor = self._stream.fileno()
+        os.set_blocking(descriptor, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(descriptor, b"x" * 4096)
+        os.set_blocking(descriptor, True)
+
+    def emptied(self) -> str:
+        """Empties the pipe, and returns its text without the filling."""
+        text = b""
+        with contextlib.suppress(BlockingIOError):
+            while part := os.read(self._reading, 1 << 16):
+                text += part
+        return text.decode().strip("x")
+
+    def close(self) -> None:
+        os.close(self._reading)
+        self._stream.close()
+
+
+@pytest.fixture
+def pipe() -> Iterator[_BlockedPipe]:
+    made = _BlockedPipe()
+    yield made
+    made.close()
+
+
+def test_a_blocked_reader_does_not_block_the_process(pipe: _BlockedPipe) -> None:
+    """Before, the second line waited for ever."""
+    pipe.log("first")
+    assert "<6>level=info source=state msg=first\n" == pipe.emptied()
+    pipe.fill()
+    for number in range(100):
+        pipe.log(f"dropped {number}")
+    assert "" == pipe.emptied()
+    pipe.log("later")
+    assert (
+        "<4>level=warning source=logs"
+        ' msg="standard error was blocked: 100 log lines were dropped"\n'
+        "<6>level=info source=state msg=later\n"
+    ) == pipe.emptied()
+    pipe.log("last")
+    assert "<6>level=info source=state msg=last\n" == pipe.emptied()
+
+
+def test_a_line_longer_than_the_pipe_is_cut_and_the_next_one_is_whole(pipe: _BlockedPipe) -> None:
+    pipe.log("y" * (1 << 20))
+    assert set("y") < set(pipe.emptied())
+    pipe.log("later")
+    (end, report, later, _) = pipe.emptied().split("\n")
+    assert ("", "<6>level=info source=state msg=later") == (end, later)
+    assert "1 log lines were dropped" in report
+
+
+def test_a_reader_that_has_ended_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as stream:
+        handler = BoundedHandler(stream)
+        handler.emit(record("nobody reads this"))
+
+
+def test_a_closed_stream_is_no_error() -> None:
+    """A thread may log while the process ends and closes its streams."""
+    stream = io.StringIO()
+    handler = BoundedHandler(stream)
+    stream.close()
+    handler.emit(record("late"))

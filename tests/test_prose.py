@@ -13,7 +13,7 @@ PACKAGE = ROOT / "exporter"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 #: Packages whose public functions state what they return, in which unit, and the source.
-DOCUMENTED = ("drives", "io", "probe", "smart")
+DOCUMENTED = ("drives", "io", "probe", "smart", "wear")
 
 #: A folder with more modules cannot be read at a glance.
 MAX_MODULES = 26

@@ -3,11 +3,13 @@
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,14 @@ from hypothesis import strategies as st
 
 from exporter.errors import ConfigError
 from exporter.state import VERSION, StateFile, open_state_file
+from tests.required import lacking
 
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
 
@@ -75,10 +82,19 @@ def test_load_read_only_logs_an_unreadable_file_and_leaves_it(
     assert [] == caplog.messages
     (tmp_path / "state.json").mkdir()
     state = StateFile(tmp_path)
-    why = f"{tmp_path}/state.json cannot be read: Is a directory"
+    why = f"{tmp_path}/state.json cannot be read: it is a directory, not a regular file"
     assert ({}, why) == (state.load_read_only(), state.problem())
     assert [f"{why}; continuing without saved values"] == caplog.messages
     assert ["state.json"] == os.listdir(tmp_path)
+
+
+def test_a_number_that_no_float_represents_is_loaded_as_none(tmp_path: Path) -> None:
+    """Every reader of the state rejects None, and could fail at a comparison with such a number."""
+    large = 400 * "0"
+    numbers = f"[1{large}, -1{large}, 1{9000 * '0'}, NaN, Infinity, -Infinity, 1e999, 7, 7.5]"
+    state = saved_text(tmp_path, f'{{"version": 1, "numbers": {numbers}}}')
+    assert [None] * 7 + [7, 7.5] == state.load()["numbers"]
+    assert [None] * 7 + [7, 7.5] == state.load_read_only()["numbers"]
 
 
 def test_bytes_that_are_not_utf_8_are_renamed(tmp_path: Path) -> None:
@@ -125,8 +141,8 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path) -> None:
     (tmp_path / "state.json").mkdir()
     with pytest.raises(OSError, match="directory"):
         state.save({"a": 2})
-    # The next save overwrites the temporary file.
-    assert {"state.json", ".state.json.new"} == set(os.listdir(tmp_path))
+    # The disk may be full, so the temporary file is removed.
+    assert ["state.json"] == os.listdir(tmp_path)
 
 
 def test_a_save_to_a_missing_directory_raises_oserror(tmp_path: Path) -> None:
@@ -205,6 +221,91 @@ def test_an_unwritable_default_directory_is_only_logged(
     (record,) = caplog.records
     assert logging.WARNING == record.levelno
     assert "lost at the next restart; set --state.directory" in record.message
+
+
+def test_a_second_daemon_is_refused_until_the_first_is_killed(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _HOLDER, str(tmp_path)],
+        stdin=subprocess.PIPE,  # the holder ends with its standard input
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        assert holder.stdout is not None
+        assert "held\n" == holder.stdout.readline()
+        with pytest.raises(ConfigError) as raised:
+            StateFile(tmp_path).hold()
+        assert (
+            f"another ssd-exporter (process {holder.pid}) uses the state directory {tmp_path}; stop"
+            " it, or set another --state.directory for this one"
+        ) == str(raised.value)
+        holder.kill()
+    StateFile(tmp_path).hold()
+
+
+_HOLDER = """
+import sys
+from pathlib import Path
+from exporter.state import StateFile
+
+state = StateFile(Path(sys.argv[1]))
+state.hold()
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_lock_file_that_cannot_be_created_is_only_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    StateFile(tmp_path / "gone").hold()
+    assert "daemon.lock cannot be locked: No such file or directory" in caplog.text
+    os.mkfifo(tmp_path / "daemon.lock")
+    StateFile(tmp_path).hold()
+    assert "daemon.lock cannot be locked: it is a pipe, not a regular file" in caplog.text
+
+
+@pytest.fixture
+def foreign() -> Iterator[Path]:
+    """A state directory that belongs to another user, while the test runs as root."""
+    if os.geteuid() != 0:
+        lacking("it takes root to give a directory away")
+    # Not below tmp_path, which other users cannot enter.
+    directory = Path(tempfile.mkdtemp())
+    os.chown(directory, 65534, 65534)
+    yield directory
+    shutil.rmtree(directory)
+
+
+def test_root_keeps_no_state_in_a_directory_of_another_user(foreign: Path) -> None:
+    for configured, environment in ((foreign, {}), (None, {"STATE_DIRECTORY": str(foreign)})):
+        with pytest.raises(ConfigError) as raised:
+            open_state_file(configured, environment)
+        assert (
+            f"the state directory {foreign} cannot be used: it belongs to user nobody (65534), and"
+            " this process runs as root; run this as the owner of the directory, set"
+            " --state.directory to a directory to which only root can write, or make root its owner"
+        ) == str(raised.value)
+    assert [] == os.listdir(foreign)
+
+
+def test_root_keeps_no_state_in_a_directory_that_others_can_write(foreign: Path) -> None:
+    os.chown(foreign, 0, 0)
+    foreign.chmod(0o777)
+    with pytest.raises(ConfigError, match="other users can write to it"):
+        open_state_file(foreign, {})
+
+
+def test_root_reads_the_state_with_the_rights_of_the_owner(
+    foreign: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """So a file can cause no more than its owner could cause himself."""
+    state = saved_text(foreign, '{"version": 1, "a": 1}')
+    (foreign / "state.json").chmod(0o600)
+    assert {} == state.load_read_only()
+    assert "state.json cannot be read: Permission denied" in caplog.text
+    os.chown(foreign / "state.json", 65534, 65534)
+    assert {"version": 1, "a": 1} == state.load_read_only()
+    assert (0, 0) == (os.geteuid(), os.getegid())
 
 
 _OPENER = """

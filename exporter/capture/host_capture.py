@@ -13,6 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import TextIO
 
+from exporter import untrusted_file
 from exporter.capture import identity_redaction, proc_capture, smartctl_capture, sysfs_capture
 from exporter.capture.redactor import Redactor
 from exporter.capture.sysfs_capture import Directory, File, TreeEntry
@@ -175,6 +176,5 @@ def _check_empty(directory: Path) -> None:
 def _write(directory: Path, name: str, content: bytes) -> None:
     path = directory / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags, 0o644), "wb") as file:
+    with os.fdopen(untrusted_file.create(path, 0o644), "wb") as file:
         file.write(content)

@@ -17,6 +17,7 @@ from exporter.commands.registry import Command
 from exporter.config import Settings
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
+from exporter.printable import with_control_characters
 from exporter.programs.command import SystemRunner
 from exporter.smart.drive_problems import Answers, CheckThresholds, Problem, Status, problems
 
@@ -75,11 +76,13 @@ def run(
     else:
         colour = out.isatty() and not environment.get("NO_COLOR")
         text = check_table.text(
-            result.summary, _lines(result), colour=colour, problem=result.problem
+            result.summary, table_lines(result), colour=colour, problem=result.problem
         )
         # Characters that the encoding of `out` lacks are written as escapes such as \u03bc.
         encoding = out.encoding or "utf-8"
-        out.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        shown = text.encode(encoding, "backslashreplace").decode(encoding)
+        # All parts of the text are printable except for the colours.
+        with_control_characters(out).write(shown)
     return result.status
 
 
@@ -173,7 +176,8 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _lines(result: CheckResult) -> list[check_table.TableLine]:
+def table_lines(result: CheckResult) -> list[check_table.TableLine]:
+    """Returns the drives and their problems in the order of the table."""
     return [
         check_table.TableLine(
             row.drive, row.status, tuple((p.status, p.text) for p in row.problems)

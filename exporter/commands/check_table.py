@@ -8,17 +8,19 @@ from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.smart.drive_problems import Status, percent, span
 
-#: Maximum width of the table, in characters. The summary line may be longer.
+#: Default of the maximum width of the table, in characters. The summary line may be longer.
 WIDTH = 120
 
 _GAP = "  "
 _UNKNOWN = "-"
 
-#: Maximum width of a drive's name, in characters. Longer names are cut.
+#: Maximum width of a drive's name, in characters: in a table of `WIDTH`, and in a narrower one.
+#: Longer names are cut.
 _MAX_NAME_WIDTH = 24
+_MAX_NARROW_NAME_WIDTH = 13
 
 #: Minimum width of the column with the model, in characters. If the other columns leave less than
-#: this, the table becomes wider than `WIDTH`.
+#: this, the table becomes wider than its maximum.
 _MIN_MODEL_WIDTH = 12
 
 _MARKS = {Status.WARNING: "warning: ", Status.CRITICAL: "critical: "}
@@ -56,22 +58,43 @@ class TableLine:
     problems: tuple[tuple[Status, str], ...]
 
 
-def text(summary: str, lines: Sequence[TableLine], *, colour: bool, problem: str = "") -> str:
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The form of the table.
+
+    width: the maximum width in characters.
+    has_wearout: whether the table has the column with the wear-out estimate, which needs a history.
+    """
+
+    width: int = WIDTH
+    has_wearout: bool = True
+
+
+def text(
+    summary: str,
+    lines: Sequence[TableLine],
+    *,
+    colour: bool,
+    problem: str = "",
+    layout: Layout | None = None,
+) -> str:
     """Returns the summary and below it the table, normally at most `WIDTH` characters wide.
 
     summary: one line, such as "SSD OK - 4 drives".
     lines: the drives in the order of the table.
     colour: whether to add terminal escape sequences for colours.
     problem: a problem of the host, such as a failed scan; empty if there is none.
+    layout: the width and the columns; None means the default.
     """
+    layout = layout or Layout()
     first, _, rest = summary.partition(" - ")
     worst = next((s for s in Status if first.endswith(s.name)), Status.UNKNOWN)
     parts = [f"{_paint(first, worst, colour)} - {rest}\n"]
     if problem:
-        parts.append(_indented(Status.WARNING, printable(problem), colour))
+        parts.append(_indented(Status.WARNING, printable(problem), colour, layout.width))
     if lines:
         parts.append("\n")
-        parts += _table(lines, colour)
+        parts += _table(lines, colour, layout)
     return "".join(parts)
 
 
@@ -96,43 +119,46 @@ def cut(words: str, width: int) -> str:
     return f"{words[: width - 2 - right]}..{words[len(words) - right :]}"
 
 
-def _table(lines: Sequence[TableLine], colour: bool) -> Iterator[str]:
-    rows = [[heading for heading, _ in _COLUMNS], *(_cells(line) for line in lines)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]
-    over = sum(widths) + len(_GAP) * (len(widths) - 1) - WIDTH
+def _table(lines: Sequence[TableLine], colour: bool, layout: Layout) -> Iterator[str]:
+    columns = _COLUMNS if layout.has_wearout else _COLUMNS[:-1]
+    name_width = _MAX_NAME_WIDTH if layout.width >= WIDTH else _MAX_NARROW_NAME_WIDTH
+    rows = [[heading for heading, _ in columns], *(_cells(line, name_width) for line in lines)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(columns))]
+    over = sum(widths) + len(_GAP) * (len(widths) - 1) - layout.width
     widths[_MODEL] = max(min(widths[_MODEL], _MIN_MODEL_WIDTH), widths[_MODEL] - max(over, 0))
     yield _joined(rows[0], widths) + "\n"
     for line, row in zip(lines, rows[1:], strict=True):
         row[_MODEL] = cut(row[_MODEL], widths[_MODEL])
         yield _joined(row, widths, line.status if colour else None) + "\n"
         for status, words in (*line.problems, *_notes(line)):
-            yield _indented(status, printable(words), colour)
+            yield _indented(status, printable(words), colour, layout.width)
 
 
 def _joined(row: Sequence[str], widths: Sequence[int], status: Status | None = None) -> str:
+    """Returns a row. A cell without a width belongs to a column that the table does not have."""
     cells = [
         cell.rjust(width) if is_number else cell.ljust(width)
-        for cell, width, (_, is_number) in zip(row, widths, _COLUMNS, strict=True)
+        for cell, width, (_, is_number) in zip(row, widths, _COLUMNS, strict=False)
     ]
     if status is not None:
         cells[_HEALTH] = _paint(cells[_HEALTH], status, colour=True)
     return _GAP.join(cells).rstrip()
 
 
-def _indented(status: Status, words: str, colour: bool) -> str:
+def _indented(status: Status, words: str, colour: bool, width: int) -> str:
     mark = _MARKS.get(status, "")
-    head, *more = textwrap.wrap(f"{mark}{words}", WIDTH - 8, break_on_hyphens=False) or [""]
+    head, *more = textwrap.wrap(f"{mark}{words}", width - 8, break_on_hyphens=False) or [""]
     if colour and mark:
         head = _paint(mark, status, colour) + head.removeprefix(mark)
     return f"    {head}\n" + "".join(f"        {line}\n" for line in more)
 
 
-def _cells(line: TableLine) -> list[str]:
+def _cells(line: TableLine, name_width: int) -> list[str]:
     drive = line.drive
     health = drive.health or DriveHealth()
     spare, celsius = health.spare_ratio, health.temperatures.get("drive")
     return [
-        cut(printable(drive.label), _MAX_NAME_WIDTH),
+        cut(printable(drive.label), name_width),
         printable(drive.identity.model or _UNKNOWN),
         _health(line),
         _UNKNOWN if health.endurance is None else percent(health.endurance.used_ratio),

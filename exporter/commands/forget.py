@@ -12,6 +12,8 @@ from exporter.commands.common import required_state_directory
 from exporter.commands.registry import Command
 from exporter.config import Settings
 from exporter.errors import ConfigError
+from exporter.printable import printable
+from exporter.privileges import as_owner
 from exporter.smart import forgetting
 from exporter.smart.inventory import Inventory
 from exporter.state import StateFile
@@ -45,17 +47,19 @@ def run(name: str, directory: Path, kept_inventory: Any, out: TextIO) -> int:
                 "remove the drive first: a drive that is present would be added again",
             )
     try:
-        forgetting.request(directory, name)
+        with as_owner(directory):
+            forgetting.request(directory, name)
     except OSError as e:
         raise ConfigError(
             f"{directory} is not writable: {e.strerror}",
             "run this command as root or as the daemon's user",
         ) from e
     for drive in known:
-        out.write(
+        words = (
             f"the daemon will forget {drive.label} ({drive.model or 'model unknown'},"
-            f" {drive.names[0]}) when it next updates its list of drives\n"
+            f" {drive.names[0]}) when it next updates its list of drives"
         )
+        out.write(f"{printable(words)}\n")
     return 0
 
 

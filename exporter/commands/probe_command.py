@@ -23,7 +23,7 @@ from exporter.commands.registry import Command
 from exporter.config import Settings
 from exporter.errors import CommandError, ConfigError
 from exporter.linux import files
-from exporter.measurement import ownership, run_facts, session, target
+from exporter.measurement import run_facts, session, target
 from exporter.measurement.session import (
     JUDGED_BAD,
     MEASURED,
@@ -33,6 +33,8 @@ from exporter.measurement.session import (
     MeasurementTools,
     measuring,
 )
+from exporter.printable import printable
+from exporter.privileges import as_owner
 from exporter.probe.budget import ProbeBudget
 from exporter.probe.filling import bytes_to_fill, filled_bytes
 from exporter.probe.fio_run import RunOutcome
@@ -113,10 +115,11 @@ def acknowledge_reboot(
     elif interrupted is None:
         out.write("acknowledged: probes are enabled again\n")
     else:
-        out.write(
+        words = (
             f"acknowledged: the host rebooted during the {interrupted.profile} probe of"
-            f" {interrupted.drive}; probes are enabled again\n"
+            f" {interrupted.drive}; probes are enabled again"
         )
+        out.write(f"{printable(words)}\n")
     return 0
 
 
@@ -222,7 +225,7 @@ def _acknowledge(settings: Settings) -> int:
     state, path = required_state_directory(settings), settings.path
     boot_id = files.read_attribute(path.procfs / "sys" / "kernel" / "random" / "boot_id") or ""
     lock_directory = path.rootfs / "run" / "lock"
-    with ownership.as_owner(state):
+    with as_owner(state):
         return acknowledge_reboot(state, lock_directory, SystemClock(), boot_id, sys.stdout)
 
 

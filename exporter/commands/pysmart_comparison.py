@@ -3,6 +3,7 @@
 pySMART is a Python library that also parses smartctl's output.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TextIO
@@ -10,6 +11,7 @@ from typing import TextIO
 from exporter.drives.health import DriveReport, Protocol, WrittenBytes
 from exporter.drives.smart_report import parse_report
 from exporter.errors import SourceError
+from exporter.printable import printable
 from exporter.programs.command import StatusRunner
 from exporter.smart import smartctl
 from exporter.smart.poll_document import PollDocument
@@ -87,7 +89,18 @@ _TOLERANCES = {
 def _same(field: str, own: Value | None, value: Value) -> bool:
     if own is None or isinstance(own, str) or isinstance(value, str):
         return own == value
-    return abs(own - value) <= _TOLERANCES.get(field, 0.0)
+    return _distance(own, value) <= _TOLERANCES.get(field, 0.0)
+
+
+def _distance(one: float, other: float) -> float:
+    """Returns the difference of two numbers; infinite if it is too large for a float.
+
+    pySMART accepts a number of hundreds of digits from a drive.
+    """
+    try:
+        return float(abs(one - other))
+    except OverflowError:
+        return math.inf
 
 
 def _known_cause(our: DriveReport, field: str, own: Value | None, value: Value) -> str:
@@ -130,7 +143,7 @@ def _other_sensor(our: DriveReport, own: Value | None, value: Value) -> bool:
     """
     if own is None or isinstance(own, str) or isinstance(value, str):
         return False
-    return our.identity.protocol is Protocol.ATA and abs(own - value) <= 10.0
+    return our.identity.protocol is Protocol.ATA and _distance(own, value) <= 10.0
 
 
 _Explains = Callable[[DriveReport, Value | None, Value], bool]
@@ -188,18 +201,19 @@ def run(documents: Sequence[PollDocument], program: str, runner: StatusRunner, o
     """
     for document in documents:
         address = Address(document.path, document.type)
-        out.write(f"\n{address}\n")
+        out.write(f"\n{printable(str(address))}\n")
         try:
             argv = smartctl.arguments(program, address, smartctl.Logs.DAILY)
             argv = ["--json=co" if option == "--json=c" else option for option in argv]
             output = smartctl.report(runner.complete(argv, _POLL_TIMEOUT_SECONDS).output.encode())
             differences = find_differences(parse_report(output), second_opinion(output))
         except SourceError as e:
-            out.write(f"  no second opinion: {e}\n")
+            out.write(f"  no second opinion: {printable(str(e))}\n")
             continue
         if not differences:
             out.write("  pySMART agrees\n")
         for difference in differences:
             cause = f"  ({difference.known_cause})" if difference.known_cause else "  DISAGREE"
             ours = "unknown" if difference.ours is None else difference.ours
-            out.write(f"  {difference.field}: {ours}, pySMART: {difference.theirs}{cause}\n")
+            words = f"{difference.field}: {ours}, pySMART: {difference.theirs}{cause}"
+            out.write(f"  {printable(words)}\n")

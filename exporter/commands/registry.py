@@ -19,11 +19,14 @@ class Command:
     description: the help text.
     add_arguments: adds the command's own arguments to a parser.
     run: runs the command and returns its exit status; raises ConfigError for a mistake of the user.
+    reads_settings: False if the command has no settings: it does not read the configuration file,
+        has none of the flags for settings, and `run` receives the defaults.
     """
 
     description: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[Settings, argparse.Namespace], int]
+    reads_settings: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,9 @@ class ListedCommand:
 
 COMMANDS: Mapping[str, ListedCommand] = {
     "check": ListedCommand("show the health of every drive (also a Nagios plug-in)", "check"),
+    "read": ListedCommand(
+        "show how saved output of smartctl is interpreted (for bug reports)", "read_command"
+    ),
     "self-test": ListedCommand("run a drive's self-test and show the result", "self_test"),
     "forget": ListedCommand("stop reporting a removed drive as missing", "forget"),
     "probe": ListedCommand(

@@ -15,6 +15,7 @@ from exporter.clock import Clock, SystemClock
 from exporter.commands.registry import Command
 from exporter.config import Settings
 from exporter.errors import ConfigError, SourceError
+from exporter.printable import printable, with_control_characters
 from exporter.programs.command import StatusRunner, SystemRunner
 from exporter.smart.self_tests import Kind, LoggedTest, SelfTestProgress, SelfTests
 from exporter.smart.smartctl import Address, may_be_killed
@@ -121,12 +122,13 @@ class ProgressLine:
     """
 
     def __init__(self, out: TextIO) -> None:
-        self._out = out
+        self._out = with_control_characters(out)
         self._is_terminal = out.isatty()
         self._width = 0
         self._last = ""
 
     def progress(self, words: str) -> None:
+        words = printable(words)
         if self._is_terminal:
             self._out.write("\r" + words.ljust(self._width))
             self._width = len(words)
@@ -140,7 +142,7 @@ class ProgressLine:
             self._out.write("\n")
             self._width = 0
         # Text from the drive may contain escape sequences, which a terminal would execute.
-        self._out.write("".join(c if c.isprintable() else repr(c)[1:-1] for c in words) + "\n")
+        self._out.write(f"{printable(words)}\n")
         self._out.flush()
 
 

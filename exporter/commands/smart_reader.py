@@ -23,6 +23,7 @@ from exporter.drives.watched_drive import WatchedDrive
 from exporter.drives.wearout import WearoutRules
 from exporter.errors import ConfigError, ReadError, SourceError
 from exporter.linux import device_nodes, topology
+from exporter.printable import with_control_characters
 from exporter.programs.children import Children, SystemChildren
 from exporter.smart import polling_plan
 from exporter.smart.document_directory import DocumentReader
@@ -37,9 +38,9 @@ from exporter.smart.poll_document import (
 )
 from exporter.smart.poller import Poller
 from exporter.smart.smartctl import Address
-from exporter.smart.wear_history import WearHistory
-from exporter.smart.wear_recorder import WearRecorder
 from exporter.state import StateFile, existing_directory
+from exporter.wear.wear_history import WearHistory
+from exporter.wear.wear_recorder import WearRecorder
 
 #: The time to end a smartctl that ignores SIGTERM, in seconds. It is added to the longest timeout
 #: of a drive.
@@ -310,8 +311,9 @@ def _show_progress(answered: int) -> None:
     # Progress is shown only on a terminal: Nagios reads the first line of the output as the result.
     if sys.stderr.isatty():
         drives = "drive" if answered == 1 else "drives"
-        sys.stderr.write(f"\r\033[KReading SMART: {answered} {drives} answered\r")
-        sys.stderr.flush()
+        out = with_control_characters(sys.stderr)
+        out.write(f"\r\033[KReading SMART: {answered} {drives} answered\r")
+        out.flush()
 
 
 def _protocol(document: PollDocument) -> str:

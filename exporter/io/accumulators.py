@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
+from exporter import untrusted_file
 from exporter.metrics.desc import Buckets, MetricDesc
 
 #: Number of steps into which a rolling window is divided. Only the maximum of each step is stored,
@@ -219,13 +220,9 @@ def restored_counter(stored: Any, boot_id: str) -> MonotonicCounter:
     """
     if not isinstance(stored, dict) or not boot_id or stored.get("boot_id") != boot_id:
         return MonotonicCounter()
-    seconds, offset = stored.get("seconds"), stored.get("ahead_seconds")
-    if (
-        stored.get("at_end") is True
-        and isinstance(seconds, int | float)
-        and isinstance(offset, int | float)
-        and 0 <= seconds < _MAX_STORED_SECONDS
-        and abs(offset) < _MAX_STORED_SECONDS
-    ):
-        return MonotonicCounter(float(seconds), float(offset))
+    end = _MAX_STORED_SECONDS
+    seconds = untrusted_file.number(stored.get("seconds"), 0, end)
+    offset = untrusted_file.number(stored.get("ahead_seconds"), -end, end)
+    if stored.get("at_end") is True and seconds is not None and offset is not None:
+        return MonotonicCounter(seconds, offset)
     return MonotonicCounter(from_zero=True)

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from exporter.io.accumulators import MonotonicCounter, RollingMax, RollingMode, WeightedHistogram
-from exporter.io.baseline import BaselineRules, DriveBaselines
+from exporter.io.baseline import DriveBaselines
+from exporter.io.disk_rules import DiskRules
 from exporter.io.drive_class import Drive, DriveClass
 from exporter.io.interval import CpuInterval, DiskInterval
 from exporter.io.slowdown import SlowdownEvidence
 from exporter.io.verdict import (
     AwaitLimits,
-    SaturationRules,
     Verdict,
     VerdictRules,
     await_limit,
@@ -26,7 +26,7 @@ from exporter.io.verdict import (
     softirq_is_saturated,
     tasks_wait_for_io,
 )
-from exporter.io.write_falloff import WriteFalloffRules, WriteFalloffTracker
+from exporter.io.write_falloff import WriteFalloffTracker
 from exporter.linux.proc_stat import CpuStat
 from exporter.metrics import disk_families as metrics
 
@@ -42,19 +42,6 @@ VERDICT_WINDOW_SECONDS = 10.0
 #: Minimum length of a stall in seconds. It is less than 1.0, because two samples may be slightly
 #: less than a second apart.
 _STALL_SECONDS = 0.9
-
-
-@dataclass(frozen=True, slots=True)
-class DiskRules:
-    """The thresholds of all verdicts.
-
-    Each field is a section of the configuration file, such as [rules.saturation].
-    """
-
-    saturation: SaturationRules = field(default_factory=SaturationRules)
-    baseline: BaselineRules = field(default_factory=BaselineRules)
-    bottleneck: VerdictRules = field(default_factory=VerdictRules)
-    write_falloff: WriteFalloffRules = field(default_factory=WriteFalloffRules)
 
 
 @dataclass(frozen=True, slots=True)

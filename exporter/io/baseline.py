@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from exporter import untrusted_file
+
 log = logging.getLogger(__name__)
 
 #: The range of the histogram of awaits, in seconds, and the width of its bins. Each bin is 10 %
@@ -22,6 +24,9 @@ _LOG_BIN_WIDTH = math.log(1.1)
 #: Number of observations between two computations of the median. One observation among hundreds
 #: hardly changes it. Computing it every second would double the CPU time spent on a device.
 _OBSERVATIONS_PER_UPDATE = 10
+
+#: The weight of a bin must be smaller than this. The sum of all weights is at most `memory`.
+_WEIGHT_END = 1e9
 
 #: Maximum number of drives with a stored baseline. It limits the size of the state file and the
 #: memory. No host has so many drives, even if replaced drives are counted.
@@ -69,7 +74,9 @@ class Baseline:
         """
         weights = dict(bins)
         last = _bin(_MAX_SECONDS)
-        if not all(0 <= index <= last and 0 < weight < 1e9 for index, weight in weights.items()):
+        if not all(
+            0 <= index <= last and 0 < weight < _WEIGHT_END for index, weight in weights.items()
+        ):
             raise ValueError("a bin or a weight is out of range")
         baseline = cls(rules, weights)
         baseline._update_median()
@@ -136,7 +143,7 @@ class Baselines:
         if not isinstance(stored, Mapping | None):
             log.warning("the stored baselines are not usable; the exporter learns new ones")
             stored = None
-        for identity, directions in (stored or {}).items():
+        for identity, directions in list((stored or {}).items())[:_MAX_DRIVES]:
             try:
                 self._by_identity[identity] = DriveBaselines(
                     self._restored(directions["read"]), self._restored(directions["write"])
@@ -177,9 +184,16 @@ class Baselines:
         }
 
     def _restored(self, pairs: Any) -> Baseline:
-        return Baseline.restored(
-            self._rules, [(int(index), float(weight)) for index, weight in pairs]
-        )
+        return Baseline.restored(self._rules, [_parse_bin(*pair) for pair in pairs])
+
+
+def _parse_bin(index: Any, weight: Any) -> tuple[int, float]:
+    """Returns a bin number and its weight from values of the state file."""
+    number = untrusted_file.number(index, 0, _bin(_MAX_SECONDS))
+    kept = untrusted_file.number(weight, 0, _WEIGHT_END)
+    if number is None or kept is None or not number.is_integer():
+        raise ValueError("a bin or a weight is not a number, or is out of range")
+    return int(number), kept
 
 
 def _median_bin(bins: dict[int, float], total: float) -> int:

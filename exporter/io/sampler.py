@@ -15,20 +15,22 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
-from exporter.io.activity import CpuActivity, DiskActivity, DiskContext, DiskRules
+from exporter.errors import LimitReached
+from exporter.io.activity import CpuActivity, DiskActivity, DiskContext
 from exporter.io.baseline import Baselines
+from exporter.io.counter_files import CounterFiles, RawSample
+from exporter.io.disk_rules import DiskRules
 from exporter.io.drive_class import Drive, drive_from_name
 from exporter.io.interval import CpuInterval, cpu_interval, disk_interval
 from exporter.io.slowdown import SlowdownEvidence
 from exporter.io.verdict import cpu_is_bottleneck
 from exporter.linux import diskstats, files, pressure, proc_stat
 from exporter.linux.diskstats import DiskStats
-from exporter.linux.files import OpenFile, Parsed, RawFile
+from exporter.linux.files import Parsed, RawFile
 from exporter.linux.proc_stat import CpuStat
 
 #: There is a gap if two samples are more than this many sampling intervals apart, or if the host
@@ -40,68 +42,10 @@ _GAP_INTERVALS = 3
 #: limits exceed Prometheus' usual scrape interval of 15 s, so normally a page request processes the
 #: samples. That takes half the CPU time of processing them separately with cold caches.
 _MAX_PENDING, _MAX_PENDING_SECONDS = 20, 20.0
+#: The maximum total size of the pending samples, in bytes. With 1,000 disks, 20 samples have 3 MB.
+_MAX_PENDING_BYTES = 6 << 20
 
 T = TypeVar("T")
-
-
-class RawSample(NamedTuple):
-    """The unparsed contents of the files of one sample.
-
-    monotonic, boottime: the time when the reading started, in seconds of the clocks `monotonic` and
-        `boottime` of `exporter.clock`.
-    seconds: the time that reading all files took.
-    diskstats, stat, pressure: the contents of the files; None means that the file is not sampled.
-    """
-
-    monotonic: float
-    boottime: float
-    seconds: float
-    diskstats: RawFile | None
-    stat: RawFile | None
-    pressure: RawFile | None
-
-    @property
-    def devices(self) -> int:
-        """The number of lines in /proc/diskstats; 0 if it is not sampled.
-
-        The number changes when a device appears or disappears.
-        """
-        return self.diskstats.content.count(b"\n") if self.diskstats else 0
-
-
-class CounterFiles:
-    """The files below /proc that are read every second. They stay open between the readings.
-
-    proc: the mount point of /proc.
-    with_disks, with_cpus, with_pressure: whether to read diskstats, stat and pressure/io.
-    """
-
-    def __init__(
-        self,
-        proc: Path,
-        clock: Clock,
-        *,
-        with_disks: bool = True,
-        with_cpus: bool = True,
-        with_pressure: bool = True,
-    ) -> None:
-        self._clock = clock
-        self._disks = OpenFile(proc / "diskstats") if with_disks else None
-        self._cpus = OpenFile(proc / "stat") if with_cpus else None
-        self._pressure = OpenFile(proc / "pressure" / "io") if with_pressure else None
-
-    def read(self, *, check_replaced: bool = True) -> RawSample:
-        """Reads all files and returns their contents.
-
-        It raises no error for a file that cannot be read. The file's `RawFile` contains the error.
-
-        check_replaced: also check whether a path now leads to another file, and reopen it.
-        """
-        now, boottime = self._clock.monotonic(), self._clock.boottime()
-        disks = self._disks.read(check_replaced=check_replaced) if self._disks else None
-        cpus = self._cpus.read(check_replaced=check_replaced) if self._cpus else None
-        waiting = self._pressure.read(check_replaced=check_replaced) if self._pressure else None
-        return RawSample(now, boottime, self._clock.monotonic() - now, disks, cpus, waiting)
 
 
 class Sampler:
@@ -157,6 +101,7 @@ class Sampler:
         self._drives: Mapping[str, Drive] = {}
         self._on_change: Callable[[], None] = _nothing
         self._pending: list[RawSample] = []
+        self._pending_bytes = 0
         self._flushed_at: float | None = None
         self._devices = 0
         self._lines: diskstats.RecordsByLine = {}
@@ -246,7 +191,12 @@ class Sampler:
             # If a device appeared or disappeared, the samples are processed at once. This calls the
             # function of `on_change`, which requests a refresh of the topology.
             changed, self._devices = devices != self._devices, devices
-            is_full = pending >= _MAX_PENDING or pending * self.interval >= _MAX_PENDING_SECONDS
+            self._pending_bytes += sample.size_bytes
+            is_full = (
+                pending >= _MAX_PENDING
+                or pending * self.interval >= _MAX_PENDING_SECONDS
+                or self._pending_bytes > _MAX_PENDING_BYTES
+            )
             if changed or is_full or self._flushed_at is None:
                 self._flush()
 
@@ -259,6 +209,7 @@ class Sampler:
 
     def _flush(self) -> None:
         pending, self._pending = self._pending, []
+        self._pending_bytes = 0
         for sample in pending:
             self._process(sample)
 
@@ -298,7 +249,10 @@ class Sampler:
     def _parse_disks(self, raw: RawFile) -> Parsed[diskstats.RecordsByLine]:
         parsed = diskstats.parse(diskstats.decode(raw), self._lines)
         self._is_complete = not parsed.faults
-        return parsed
+        if len(self.activities) < files.MAX_DEVICES:
+            return parsed
+        fault = LimitReached(f"diskstats: only the first {files.MAX_DEVICES} devices are exported")
+        return Parsed(parsed.value, (*parsed.faults, fault))
 
     def _pressure_ratio(self, waiting: float | None, seconds: float) -> float | None:
         if waiting is None or self._waiting_seconds is None:
@@ -346,6 +300,8 @@ class Sampler:
             before = previous.get(device) if previous else None
             activity = self.activities.get(device)
             if activity is None:
+                if len(self.activities) >= files.MAX_DEVICES:
+                    continue
                 activity = self.activities[device] = self._new_activity(device, now)
             elif before is disk and not disk.io_now:
                 activity.record_idle(seconds)

@@ -11,9 +11,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import ParseError
+from exporter.errors import LimitReached, ParseError
 from exporter.linux import files
 from exporter.linux.files import Parsed
+
+#: The maximum size of io.stat, in bytes. It has about 100 bytes for each device.
+_MAX_FILE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ def read_io_stat(group: Path) -> Parsed[IoStat]:
         NotAvailable: the io controller is not enabled for this group.
         ReadError: the file exists but cannot be read.
     """
-    return parse_io_stat(files.read(group / "io.stat"))
+    return parse_io_stat(files.read(group / "io.stat", _MAX_FILE_BYTES))
 
 
 def parse_io_stat(text: str) -> Parsed[IoStat]:
@@ -59,8 +62,13 @@ def parse_io_stat(text: str) -> Parsed[IoStat]:
     number and no counters is skipped, because kernels print such lines for unused devices.
     """
     stat: IoStat = {}
-    lines, faults = files.split_complete_lines("io.stat", text)
+    lines, faults = files.split_complete_lines("io.stat", text, files.MAX_DEVICES)
     for number, line in enumerate(lines, start=1):
+        if len(stat) >= files.MAX_DEVICES:
+            faults.add(
+                LimitReached(f"io.stat: only the first {files.MAX_DEVICES} devices are used")
+            )
+            break
         device, *pairs = line.split() or [""]
         if not pairs and ":" in device:
             continue
@@ -71,5 +79,5 @@ def parse_io_stat(text: str) -> Parsed[IoStat]:
                 files.parse_counter(values["rbytes"]), files.parse_counter(values["wbytes"])
             )
         except (ValueError, KeyError):
-            faults.append(ParseError(f"io.stat:{number}: {line[:120]!r}"))
-    return Parsed(stat, tuple(faults))
+            faults.add(ParseError(f"io.stat:{number}: {line[:120]!r}"))
+    return Parsed(stat, faults.listed())

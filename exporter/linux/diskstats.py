@@ -30,6 +30,9 @@ TIME_WRAP_MILLISECONDS = 2**32
 #: completions than starts make it negative, and the kernel prints it as a huge unsigned number.
 _MAX_IN_FLIGHT = 2**31
 
+#: The maximum number of lines of /proc/diskstats that are used: 4,096 disks with three partitions.
+_MAX_RECORDS = 16_384
+
 #: The name of a hidden path of NVMe multipath: nvme<subsystem>c<controller>n<namespace>. A path is
 #: a disk as seen through one controller. The head nvme<subsystem>n<namespace> combines its paths.
 _NVME_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)", re.ASCII)
@@ -164,24 +167,25 @@ def decode(raw: RawFile) -> str:
 def parse(text: str, known: Mapping[str, DiskStats]) -> Parsed[RecordsByLine]:
     """Returns the records keyed by line, in the order of the file.
 
-    Never raises: each malformed line adds an exception to `Parsed.faults`.
+    Never raises: each malformed line adds an exception to `Parsed.faults`. At most 16,384 records
+    are returned, and a fault reports that there are more.
 
     text: the text of /proc/diskstats.
     known: the value of the previous reading. If a line did not change, the result contains the same
         record object.
     """
     records: RecordsByLine = {}
-    lines, faults = files.split_complete_lines("diskstats", text)
+    lines, faults = files.split_complete_lines("diskstats", text, _MAX_RECORDS)
     for number, line in enumerate(lines, start=1):
         record = known.get(line)
         if record is None:
             try:
                 record = _parse_line(line)
             except ValueError as e:
-                faults.append(ParseError(f"diskstats:{number}: {e}: {line[:200]!r}"))
+                faults.add(ParseError(f"diskstats:{number}: {e}: {line[:200]!r}"))
                 continue
         records[line] = record
-    return Parsed(records, tuple(faults))
+    return Parsed(records, faults.listed())
 
 
 def records_by_device(records: Iterable[DiskStats]) -> dict[str, DiskStats]:

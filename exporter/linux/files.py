@@ -13,21 +13,38 @@ elsewhere, such as at /host in a container.
 
 import errno
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
-from exporter.errors import NotAvailable, ParseError, ReadError, SourceError
+from exporter.errors import LimitReached, NotAvailable, ParseError, ReadError, SourceError
+from exporter.linux.faults import Faults
 
 T = TypeVar("T")
 
-#: The maximum size of one kernel file, in bytes. /proc/diskstats has about 200 KB with 2,000
-#: devices, and /proc/softirqs about 5 MB with 4,096 CPUs.
-LARGEST_FILE_BYTES = 32 << 20
+#: The maximum size of one kernel file, in bytes, unless the reader of a file sets another limit.
+#: /proc/net/softnet_stat has 600 KB with 4,096 CPUs.
+LARGEST_FILE_BYTES = 2 << 20
+
+#: The maximum number of disks in /sys/block, and of devices in a list of counters. A disk takes
+#: about 60 KB of memory. docs/costs.md states the memory of 1,000 disks.
+MAX_DEVICES = 4096
+
+#: The maximum number of CPUs: the largest CONFIG_NR_CPUS of the kernel.
+MAX_CPUS = 8192
+
+#: The maximum number of names that are read from one directory, such as /sys/block.
+MAX_NAMES = 20_000
 
 #: The maximum number of symbolic links that are followed in one path. The kernel has the same
 #: limit: path_resolution(7).
 _MAX_LINKS = 40
+
+#: The maximum number of components that are looked up in one path, including those of its links.
+#: Each lookup is a system call. Real paths have fewer than 30.
+_MAX_LOOKUPS = 128
 
 #: The maximum length of a path, in characters: PATH_MAX of linux/limits.h.
 _MAX_PATH_LENGTH = 4096
@@ -79,10 +96,12 @@ class OpenFile:
     object at a time.
     """
 
-    __slots__ = ("_descriptor", "_path")
+    __slots__ = ("_descriptor", "_limit", "_path")
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, limit: int = LARGEST_FILE_BYTES) -> None:
+        """`limit` is the maximum size of the file, in bytes."""
         self._path = path
+        self._limit = limit
         self._descriptor: int | None = None
 
     def __del__(self) -> None:
@@ -105,7 +124,7 @@ class OpenFile:
                 descriptor = self._descriptor = os.open(self._path, _FLAGS)
             else:
                 os.lseek(descriptor, 0, os.SEEK_SET)
-            return _read_to_end(self._path, descriptor)
+            return _read_to_end(self._path, descriptor, self._limit)
         except OSError as e:
             self._close()
             return RawFile(self._path, b"", e)
@@ -116,22 +135,43 @@ class OpenFile:
             os.close(descriptor)
 
 
-def read(path: Path | str) -> str:
+def read(path: Path | str, limit: int = LARGEST_FILE_BYTES) -> str:
     """Returns the text of a kernel file.
+
+    limit: the maximum size of the file, in bytes.
 
     Raises:
         NotAvailable: the kernel has no such file, or the feature is disabled.
-        ReadError: the file exists but cannot be read, or exceeds `LARGEST_FILE_BYTES`.
+        LimitReached: the file exceeds the limit.
+        ReadError: the file exists but cannot be read.
     """
-    return decode(read_raw(path))
+    return decode(read_raw(path, limit))
 
 
-def read_raw(path: Path | str) -> RawFile:
-    """Returns the bytes of a kernel file. Never raises: `RawFile.error` is the exception."""
+def read_start(path: Path | str, limit: int) -> bytes:
+    """Returns the bytes at the start of a file, at most `limit`; empty if it cannot be read."""
     try:
         descriptor = os.open(path, _FLAGS)
         try:
-            return _read_to_end(path, descriptor)
+            content = b""
+            while len(content) < limit and (chunk := os.read(descriptor, limit - len(content))):
+                content += chunk
+            return content
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return b""
+
+
+def read_raw(path: Path | str, limit: int = LARGEST_FILE_BYTES) -> RawFile:
+    """Returns the bytes of a kernel file. Never raises: `RawFile.error` is the exception.
+
+    limit: the maximum size of the file, in bytes.
+    """
+    try:
+        descriptor = os.open(path, _FLAGS)
+        try:
+            return _read_to_end(path, descriptor, limit)
         finally:
             os.close(descriptor)
     except OSError as e:
@@ -146,7 +186,8 @@ def decode(raw: RawFile) -> str:
 
     Raises:
         NotAvailable: the kernel has no such file, or the feature is disabled.
-        ReadError: the file exists but could not be read, or exceeds `LARGEST_FILE_BYTES`.
+        LimitReached: the file exceeds the limit.
+        ReadError: the file exists but could not be read.
     """
     error = raw.error
     if isinstance(error, OSError):
@@ -162,7 +203,8 @@ def decode_required(raw: RawFile) -> str:
     Because every kernel has the file, its absence is also a ReadError.
 
     Raises:
-        ReadError: the file is absent or could not be read, or exceeds `LARGEST_FILE_BYTES`.
+        LimitReached: the file exceeds the limit.
+        ReadError: the file is absent or could not be read.
     """
     try:
         return decode(raw)
@@ -207,9 +249,13 @@ def read_integer(path: Path | str, base: int = 10, minimum: int = 0) -> int | No
 
 
 def list_names(path: Path) -> tuple[str, ...]:
-    """Returns the sorted names in a directory; an empty tuple if it cannot be listed."""
+    """Returns the sorted names in a directory; an empty tuple if it cannot be listed.
+
+    At most `MAX_NAMES` names are read.
+    """
     try:
-        return tuple(sorted(os.listdir(path)))
+        with os.scandir(path) as entries:
+            return tuple(sorted(entry.name for entry in islice(entries, MAX_NAMES)))
     except OSError:
         return ()
 
@@ -228,19 +274,37 @@ def parse_counter(text: str, base: int = 10) -> int:
     return number
 
 
-def split_complete_lines(file: str, text: str) -> tuple[list[str], list[ParseError]]:
-    """Returns the lines that end with a newline, and a list of faults.
+def lines_of(text: str) -> Iterator[str]:
+    """Yields the lines of a text, which end at a newline only.
 
-    The list has one fault if the last line has no newline, and is empty otherwise. The kernel ends
-    every line with a newline, so a line without one is cut off. It is not used, because a number
-    without its last digits would be wrong.
+    Unlike split(), this needs no memory for all lines at once. Unlike splitlines(), it does not
+    split at characters such as a carriage return, which the kernel does not escape in names.
+    """
+    start = 0
+    while (end := text.find("\n", start)) >= 0:
+        yield text[start:end]
+        start = end + 1
+    if start < len(text):
+        yield text[start:]
+
+
+def split_complete_lines(file: str, text: str, limit: int) -> tuple[list[str], Faults]:
+    """Returns the lines that end with a newline, and the faults.
+
+    There is one fault if the last line has no newline. The kernel ends every line with a newline,
+    so a line without one is cut off. It is not used, because a number without its last digits would
+    be wrong. There is also a fault if there are more lines than the limit.
 
     file: the name of the file in the text of the fault.
+    limit: the maximum number of lines.
     """
-    *lines, rest = text.split("\n")
+    lines = text.split("\n", limit)
+    rest = lines.pop()
     if not rest:
-        return lines, []
-    return lines, [ParseError(f"{file}: the last line is cut off: {rest[:200]!r}")]
+        return lines, Faults()
+    if len(lines) == limit:
+        return lines, Faults([LimitReached(f"{file}: only the first {limit} lines are used")])
+    return lines, Faults([ParseError(f"{file}: the last line is cut off: {rest[:200]!r}")])
 
 
 def path_below(rootfs: Path, path: str) -> Path:
@@ -256,9 +320,9 @@ def resolve_symlinks(rootfs: Path, path: str) -> str:
     """Returns an absolute path of the host in which the symbolic links have been followed.
 
     A component that cannot be read is treated as not being a link. Therefore the part of the path
-    below a directory of mode 0700 stays unchanged. At most 40 links are followed, and paths longer
-    than PATH_MAX are not resolved. These limits are needed because any user may start a process
-    named mysqld with any path on its command line.
+    below a directory of mode 0700 stays unchanged. At most 40 links are followed. A path that is
+    longer than PATH_MAX or needs more than 128 lookups is returned unchanged. These limits are
+    needed because any user may start a process named mysqld with any path on its command line.
 
     rootfs: the directory at which the host's root filesystem is mounted for this process.
     path: an absolute path on the host. The result is also a path on the host.
@@ -268,12 +332,14 @@ def resolve_symlinks(rootfs: Path, path: str) -> str:
     resolved: list[str] = []
     pending = _reversed_components(path)
     links = 0
-    while pending:
+    for _ in range(_MAX_LOOKUPS):
+        if not pending:
+            return "/" + "/".join(resolved)
         component = pending.pop()
         if component == "..":
             del resolved[-1:]
             continue
-        candidate = rootfs.joinpath(*resolved, component)
+        candidate = os.path.join(rootfs, *resolved, component)
         target = _link_target(candidate) if links < _MAX_LINKS else None
         if target is None:
             resolved.append(component)
@@ -282,21 +348,19 @@ def resolve_symlinks(rootfs: Path, path: str) -> str:
         if target.startswith("/"):
             resolved.clear()
         pending.extend(_reversed_components(target))
-        if len(pending) > _MAX_PATH_LENGTH:
-            break
-    return "/" + "/".join(resolved)
+    return path
 
 
-def _read_to_end(path: Path | str, descriptor: int) -> RawFile:
+def _read_to_end(path: Path | str, descriptor: int, limit: int) -> RawFile:
     # A seq_file returns about one page per read(2), even if the buffer is larger.
     chunks: list[bytes] = []
     size = 0
     while chunk := os.read(descriptor, _CHUNK_BYTES):
         chunks.append(chunk)
         size += len(chunk)
-        if size > LARGEST_FILE_BYTES:
-            message = f"{path}: not read, because it is larger than {LARGEST_FILE_BYTES} bytes"
-            return RawFile(path, b"", ReadError(message))
+        if size > limit:
+            message = f"{path}: not read, because it is larger than {limit} bytes"
+            return RawFile(path, b"", LimitReached(message))
     return RawFile(path, b"".join(chunks))
 
 
@@ -309,7 +373,7 @@ def _reversed_components(path: str) -> list[str]:
     return [part for part in reversed(path.split("/")) if part not in ("", ".")]
 
 
-def _link_target(path: Path) -> str | None:
+def _link_target(path: str) -> str | None:
     try:
         return os.readlink(path)
     except (OSError, ValueError):  # ValueError: a null byte in a path of an option file

@@ -14,9 +14,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import NotAvailable, ParseError, ReadError
+from exporter.errors import LimitReached, NotAvailable, ParseError, ReadError
 from exporter.linux import files
+from exporter.linux.faults import Faults
 from exporter.linux.files import Parsed
+
+#: The maximum number of mounts of the host. A host with 250 containers has about 2,000.
+_MAX_MOUNTS = 16_384
+
+#: The maximum size of the mounts of the host, in bytes. The options of a mount of a container may
+#: have 4 KB.
+_MAX_FILE_BYTES = 6 << 20
+
+#: The number of bytes that contain the first line of mountinfo. The kernel limits the options of a
+#: mount to one page.
+_FIRST_LINE_BYTES = 1 << 16
 
 _ESCAPE = re.compile(r"\\([0-3][0-7]{2})", re.ASCII)
 _DEVICE_NUMBER = re.compile(r"\d{1,10}:\d{1,10}", re.ASCII)
@@ -90,7 +102,8 @@ def read(proc: Path) -> Parsed[Mounts]:
     try:
         parsed, of_host = read_process(proc, 1), True
     except (NotAvailable, ReadError):
-        parsed, of_host = parse(files.read(proc / "self" / "mountinfo")), False
+        text = files.read(proc / "self" / "mountinfo", _MAX_FILE_BYTES)
+        parsed, of_host = parse(text), False
     return Parsed(Mounts(parsed.value, of_host), parsed.faults)
 
 
@@ -101,26 +114,40 @@ def read_process(proc: Path, pid: int) -> Parsed[tuple[Mount, ...]]:
         NotAvailable: the process has ended.
         ReadError: the file cannot be read, for example because permission is denied.
     """
-    return parse(files.read(proc / str(pid) / "mountinfo"))
+    return parse(files.read(proc / str(pid) / "mountinfo", _MAX_FILE_BYTES))
+
+
+def read_first_line(proc: Path, pid: int) -> bytes:
+    """Returns the first line of a process's mountinfo file; empty if it cannot be read.
+
+    It identifies the mount namespace and the root directory of the process: it begins with the ID
+    of a mount, and no two mounts of the host have the same ID.
+    """
+    text = files.read_start(proc / str(pid) / "mountinfo", _FIRST_LINE_BYTES)
+    return text.partition(b"\n")[0]
 
 
 def parse(text: str) -> Parsed[tuple[Mount, ...]]:
     """Returns the mounts from the text of a mountinfo file, in the order of its lines.
 
-    Never raises: each malformed line adds an exception to `Parsed.faults`.
+    Never raises: each malformed line adds an exception to `Parsed.faults`. At most 16,384 mounts
+    are returned, and a fault reports that there are more.
     """
     mounts: list[Mount] = []
-    faults: list[ParseError] = []
-    # splitlines() is not used: it also splits at characters such as a carriage return, which the
-    # kernel does not escape in names.
-    for number, line in enumerate(text.split("\n"), start=1):
+    faults = Faults()
+    # Mounts with equal options share one tuple, because a host has few different options.
+    options: dict[str, tuple[str, ...]] = {}
+    for number, line in enumerate(files.lines_of(text), start=1):
+        if number > _MAX_MOUNTS:
+            faults.add(LimitReached(f"mountinfo: only the first {_MAX_MOUNTS} mounts are used"))
+            break
         if not line:
             continue
         try:
-            mounts.append(_parse_line(line))
+            mounts.append(_parse_line(line, options))
         except ParseError as e:
-            faults.append(ParseError(f"mountinfo:{number}: {e}"))
-    return Parsed(tuple(mounts), tuple(faults))
+            faults.add(ParseError(f"mountinfo:{number}: {e}"))
+    return Parsed(tuple(mounts), faults.listed())
 
 
 def mount_containing(mounts: Iterable[Mount], directory: str) -> Mount | None:
@@ -143,7 +170,7 @@ def is_inside(directory: str, mountpoint: str) -> bool:
     return directory == mountpoint or directory.startswith(mountpoint.rstrip("/") + "/")
 
 
-def _parse_line(line: str) -> Mount:
+def _parse_line(line: str, known_options: dict[str, tuple[str, ...]]) -> Mount:
     fields = line.split(" ")
     # The sixth field is followed by any number of optional fields, and then by a single hyphen. The
     # source may be an empty field.
@@ -159,11 +186,18 @@ def _parse_line(line: str) -> Mount:
         number=number,
         root=_unescape(root),
         mountpoint=_unescape(mountpoint),
-        options=tuple(options.split(",")),
+        options=_split_options(options, known_options),
         fstype=_unescape(fstype),
         source=_unescape(source),
-        super_options=tuple(_unescape(option) for option in super_options.split(",")),
+        super_options=_split_options(super_options, known_options),
     )
+
+
+def _split_options(text: str, known: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    options = known.get(text)
+    if options is None:
+        options = known[text] = tuple(_unescape(option) for option in text.split(","))
+    return options
 
 
 def _unescape(text: str) -> str:

@@ -13,7 +13,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from exporter.errors import ParseError
+from exporter.errors import LimitReached, ParseError
+from exporter.linux import files
+from exporter.linux.faults import Faults
 from exporter.linux.files import Parsed
 
 #: The options that set a directory, or that decide whether a directory is used.
@@ -48,6 +50,12 @@ _DEFAULT_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 #: The default data directory of the common packages. Packages with another default set it on the
 #: command line.
 _DEFAULT_DATADIR = "/var/lib/mysql"
+
+#: The maximum number of directories for temporary files of one server. MySQL has no limit; servers
+#: with more than one are rare.
+_MAX_TMPDIRS = 16
+#: The maximum length of the path of a directory, in characters: PATH_MAX of linux/limits.h.
+_MAX_PATH_CHARACTERS = 4096
 _OFF_VALUES = frozenset({"0", "off", "false", "no"})
 
 
@@ -110,30 +118,34 @@ def parse_option_file(
     suffix: the suffix of additional groups to read, as in `OptionFiles`.
     """
     items: list[OptionSetting | OptionInclude] = []
-    faults: list[ParseError] = []
+    faults = Faults()
     in_server_group = False
-    for number, raw_line in enumerate(text.split("\n"), start=1):
+    for number, raw_line in enumerate(files.lines_of(text), start=1):
+        if faults.is_full:
+            # A server does not start with such a file, and each fault takes time.
+            faults.add(LimitReached(f"line {number}: the rest of the file is not read"))
+            break
         line = raw_line.strip()
         if not line or line[0] in "#;":
             continue
         if line[0] == "!":
             include = _parse_include(line)
             if include is None:
-                faults.append(ParseError(f"line {number}: neither !include nor !includedir"))
+                faults.add(ParseError(f"line {number}: neither !include nor !includedir"))
             else:
                 items.append(include)
         elif line[0] == "[":
             group, closed, _ = line[1:].partition("]")
             in_server_group = bool(closed) and _is_server_group(group.strip(), suffix)
             if not closed:
-                faults.append(ParseError(f"line {number}: a group without its closing bracket"))
+                faults.add(ParseError(f"line {number}: a group without its closing bracket"))
         elif in_server_group:
             name, equals, value = line.partition("=")
             # An option without a value may be followed by a comment.
             name = name if equals else name.partition("#")[0]
             setting = _parse_setting(name.strip(), _unquote(value.strip()) if equals else None)
             items.extend(() if setting is None else (setting,))
-    return Parsed(tuple(items), tuple(faults))
+    return Parsed(tuple(items), faults.listed())
 
 
 def parse_arguments(argv: Sequence[str]) -> Options:
@@ -179,17 +191,18 @@ def parse_option_file_arguments(argv: Sequence[str]) -> OptionFiles:
     return OptionFiles(paths + extra, suffix)
 
 
-def role_directories(options: Options) -> tuple[RoleDirectory, ...]:
+def role_directories(options: Options) -> Parsed[tuple[RoleDirectory, ...]]:
     """Returns the directories of a server with these options.
 
     The redo log, the undo log and the doublewrite buffer are in the data directory unless an option
     sets another one. Directories of binary logs, relay logs and temporary files are in the result
     only if an option enables or sets them. Relative paths start in the data directory. If the path
-    of the data directory itself is relative, the result is empty.
+    of the data directory itself is relative, the result is empty. Directories for temporary files
+    beyond the 16th and paths longer than PATH_MAX are omitted and reported as faults.
     """
     datadir = _text_value(options, "datadir") or _DEFAULT_DATADIR
     if not datadir.startswith("/"):
-        return ()
+        return Parsed(())
 
     def absolute(name: str, default: str = datadir) -> str:
         path = _text_value(options, name)
@@ -208,9 +221,16 @@ def role_directories(options: Options) -> tuple[RoleDirectory, ...]:
             # The value is the path of the log files without their suffixes, .000001 and so on.
             directories.append(RoleDirectory(role, posixpath.dirname(absolute(name, "base"))))
     # tmpdir may list several directories, separated by colons.
-    tmpdirs = (_text_value(options, "tmpdir") or "").split(":")
+    faults = Faults()
+    tmpdirs = (_text_value(options, "tmpdir") or "").split(":", _MAX_TMPDIRS)
+    if len(tmpdirs) > _MAX_TMPDIRS:
+        faults.add(LimitReached(f"tmpdir: only the first {_MAX_TMPDIRS} directories are used"))
+        del tmpdirs[_MAX_TMPDIRS:]
     directories.extend(RoleDirectory("mysql-tmp", d) for d in tmpdirs if d.startswith("/"))
-    return tuple(directories)
+    usable = tuple(d for d in directories if len(d.directory) <= _MAX_PATH_CHARACTERS)
+    if len(usable) < len(directories):
+        faults.add(LimitReached(f"a path has more than {_MAX_PATH_CHARACTERS} characters"))
+    return Parsed(usable, faults.listed())
 
 
 def _is_server_group(group: str, suffix: str) -> bool:

@@ -18,6 +18,9 @@ from exporter.linux import files
 #: The totals in the file are in microseconds.
 _MICROSECONDS_PER_SECOND = 1_000_000
 
+#: The maximum size of the file, in bytes. It has two lines.
+MAX_FILE_BYTES = 4096
+
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
@@ -44,7 +47,7 @@ def read(file: Path) -> Pressure:
         ReadError: the file exists but cannot be read.
         ParseError: a line is cut off or has no valid total, or both lines are missing.
     """
-    return parse(files.read(file))
+    return parse(files.read(file, MAX_FILE_BYTES))
 
 
 def parse(text: str) -> Pressure:
@@ -54,9 +57,9 @@ def parse(text: str) -> Pressure:
         ParseError: a line is cut off or has no valid total, or both lines are missing.
     """
     totals: dict[str, float] = {}
-    lines, faults = files.split_complete_lines("pressure", text)
-    if faults:
-        raise faults[0]
+    lines, faults = files.split_complete_lines("pressure", text, 16)
+    if faults.first is not None:
+        raise faults.first
     for number, line in enumerate(lines, start=1):
         kind, *pairs = line.split() or [""]
         total = next((pair[6:] for pair in pairs if pair.startswith("total=")), "")

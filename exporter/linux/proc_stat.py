@@ -17,6 +17,9 @@ from exporter.linux.files import COUNTER_END, Parsed
 #: x86, ARM and POWER.
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
+#: The maximum number of lines: one per CPU, and others that are not used.
+_MAX_LINES = files.MAX_CPUS + 64
+
 _new = tuple.__new__
 
 
@@ -60,7 +63,7 @@ def parse(text: str) -> Parsed[CpuStat]:
     """
     total: CpuTimes | None = None
     cpus: dict[int, CpuTimes] = {}
-    lines, faults = files.split_complete_lines("stat", text)
+    lines, faults = files.split_complete_lines("stat", text, _MAX_LINES)
     for number, line in enumerate(lines, start=1):
         if not line.startswith("cpu"):
             # The CPU lines come first. The other lines are skipped, because some are very long.
@@ -73,10 +76,10 @@ def parse(text: str) -> Parsed[CpuStat]:
             else:
                 cpus[int(name[3:])] = times
         except ValueError as e:
-            faults.append(ParseError(f"stat:{number}: {e}: {line[:200]!r}"))
+            faults.add(ParseError(f"stat:{number}: {e}: {line[:200]!r}"))
     if not cpus and total is None:
-        raise faults[0] if faults else ParseError(f"stat: no CPU line in {text[:80]!r}")
-    return Parsed(CpuStat(total, cpus), tuple(faults))
+        raise faults.first or ParseError(f"stat: no CPU line in {text[:80]!r}")
+    return Parsed(CpuStat(total, cpus), faults.listed())
 
 
 def _parse_times(columns: list[str]) -> CpuTimes:

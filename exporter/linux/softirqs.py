@@ -7,13 +7,20 @@ https://docs.kernel.org/filesystems/proc.html (/proc/softirqs)
 
 from pathlib import Path
 
-from exporter.errors import ParseError
+from exporter.errors import LimitReached, ParseError
 from exporter.linux import files
+from exporter.linux.faults import Faults
 from exporter.linux.files import Parsed
 
 #: The numbers of runs since boot. The first key is the kernel's name of the vector, and the second
 #: key is the number of the CPU.
 Softirqs = dict[str, dict[int, int]]
+
+#: The maximum size of the file, in bytes. It has about 5 MB with 4,096 CPUs.
+_MAX_FILE_BYTES = 6 << 20
+
+#: The maximum number of vectors. The kernel has 10.
+_MAX_VECTORS = 32
 
 
 def read(proc: Path) -> Parsed[Softirqs]:
@@ -26,7 +33,7 @@ def read(proc: Path) -> Parsed[Softirqs]:
         ReadError: the file exists but cannot be read.
         ParseError: the first line is not a valid header.
     """
-    return parse(files.read(proc / "softirqs"))
+    return parse(files.read(proc / "softirqs", _MAX_FILE_BYTES))
 
 
 def parse(text: str) -> Parsed[Softirqs]:
@@ -38,23 +45,33 @@ def parse(text: str) -> Parsed[Softirqs]:
     Raises:
         ParseError: the first line is not a valid header.
     """
-    lines, faults = files.split_complete_lines("softirqs", text)
-    cpus = [_parse_cpu(word) for word in lines[0].split()] if lines else []
+    # Not split_complete_lines(): a list of all lines may take ten times the memory of the text.
+    complete, _, rest = text.rpartition("\n")
+    faults = Faults()
+    if rest:
+        faults.add(ParseError(f"softirqs: the last line is cut off: {rest[:200]!r}"))
+    lines = files.lines_of(complete)
+    header = next(lines, "")
+    cpus = [_parse_cpu(word) for word in header.split(None, files.MAX_CPUS)]
     if not cpus:
         raise ParseError(f"softirqs:1: no header: {text[:80]!r}")
     softirqs: Softirqs = {}
-    for number, line in enumerate(lines[1:], start=2):
+    for number, line in enumerate(lines, start=2):
+        if number > _MAX_VECTORS + 1:
+            faults.add(LimitReached(f"softirqs: only the first {_MAX_VECTORS} vectors are used"))
+            break
         vector, _, rest = line.partition(":")
         if not rest:
             if line:
-                faults.append(ParseError(f"softirqs:{number}: no vector: {line[:80]!r}"))
+                faults.add(ParseError(f"softirqs:{number}: no vector: {line[:80]!r}"))
             continue
         try:
-            counts = [files.parse_counter(word) for word in rest.split()]
+            words = rest.split(None, files.MAX_CPUS)
+            counts = [files.parse_counter(word) for word in words]
             softirqs[vector.strip()] = dict(zip(cpus, counts, strict=True))
         except ValueError as e:
-            faults.append(ParseError(f"softirqs:{number}: {e}: {line[:80]!r}"))
-    return Parsed(softirqs, tuple(faults))
+            faults.add(ParseError(f"softirqs:{number}: {e}: {line[:80]!r}"))
+    return Parsed(softirqs, faults.listed())
 
 
 def _parse_cpu(word: str) -> int:

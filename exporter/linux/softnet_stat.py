@@ -50,18 +50,18 @@ def parse(text: str) -> Parsed[SoftnetCounters]:
         ParseError: no line is valid.
     """
     dropped = squeezed = valid_lines = 0
-    lines, faults = files.split_complete_lines("softnet_stat", text)
+    lines, faults = files.split_complete_lines("softnet_stat", text, files.MAX_CPUS)
     for number, line in enumerate(lines, start=1):
         try:
             _, cpu_dropped, cpu_squeezed = (
                 files.parse_counter(word, 16) for word in line.split()[:3]
             )
         except ValueError:
-            faults.append(ParseError(f"softnet_stat:{number}: {line[:80]!r}"))
+            faults.add(ParseError(f"softnet_stat:{number}: {line[:80]!r}"))
             continue
         dropped += cpu_dropped
         squeezed += cpu_squeezed
         valid_lines += 1
     if not valid_lines:
-        raise faults[0] if faults else ParseError("softnet_stat: empty")
-    return Parsed(SoftnetCounters(dropped, squeezed), tuple(faults))
+        raise faults.first or ParseError("softnet_stat: empty")
+    return Parsed(SoftnetCounters(dropped, squeezed), faults.listed())

@@ -13,12 +13,14 @@ controller (a path).
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
-from exporter.errors import NotAvailable, ParseError, ReadError, SourceError
+from exporter.errors import LimitReached, NotAvailable, ParseError, ReadError
 from exporter.linux import block, device, files, mountinfo, mysqld, nvme_sysfs, stack
 from exporter.linux.device import Device, DeviceEntry
+from exporter.linux.faults import Faults
 from exporter.linux.files import Parsed
 from exporter.linux.mountinfo import Mount, Mounts
 from exporter.linux.mysqld import MysqlServer
@@ -222,14 +224,17 @@ def _read_devices(
     sys: Path, known: Mapping[str, Device], *, read_queues: bool
 ) -> Parsed[dict[str, Device]]:
     devices: dict[str, Device] = {}
-    faults: list[SourceError] = []
+    faults = Faults()
     for entry in list_entries(sys):
+        if len(devices) >= files.MAX_DEVICES:
+            faults.add(LimitReached(f"{sys}/block: only the first {files.MAX_DEVICES} are used"))
+            break
         name = entry.directory_name.replace("!", "/")
         parsed = device.read(sys, entry, known.get(name), read_queue=read_queues)
         faults.extend(parsed.faults)
         if parsed.value is not None:
             devices[name] = parsed.value
-    return Parsed(devices, tuple(faults))
+    return Parsed(devices, faults.listed())
 
 
 def _read_mounts(proc: Path) -> Parsed[Mounts]:
@@ -244,7 +249,7 @@ def _read_mounts(proc: Path) -> Parsed[Mounts]:
 def _list_inodes(directory: Path) -> dict[str, int]:
     try:
         with os.scandir(directory) as entries:
-            return {entry.name: entry.inode() for entry in entries}
+            return {entry.name: entry.inode() for entry in islice(entries, files.MAX_NAMES)}
     except OSError:
         return {}
 

@@ -6,10 +6,10 @@ The bytes of a measurement are charged to the drive's life only. They do not red
 probes may write today, because the user consented to them.
 """
 
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from exporter import untrusted_file
 from exporter.clock import Clock
 from exporter.config import Settings
 from exporter.errors import ConfigError, ReadError
@@ -45,14 +45,11 @@ class MeasurementAccount:
         Raises:
             ConfigError: this user may not write to the state directory.
         """
-        try:
-            with tempfile.TemporaryFile(dir=state):
-                pass
-        except OSError as e:
+        if problem := untrusted_file.write_problem(state):
             raise ConfigError(
-                f"the written bytes cannot be counted in {state}: {e.strerror or e}",
+                f"the written bytes cannot be counted in {state}: {problem}",
                 "run this as root or as the daemon's user",
-            ) from e
+            )
         assert directory.location is not None
         self.charged_bytes = 0
         self.rated_bytes = directory.rated_bytes

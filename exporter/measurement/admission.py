@@ -18,11 +18,12 @@ from exporter.errors import ConfigError
 from exporter.measurement import target
 from exporter.measurement.account import Conditions
 from exporter.measurement.figures import span
+from exporter.printable import printable
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
 from exporter.probe.gate import GateState, Reason, Skip, gate
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.profiles import Profile
-from exporter.report.formatting import printable, quantity
+from exporter.report.formatting import quantity
 from exporter.report.progress import Progress
 
 #: The timeout for acquiring the host lock, and the time between two attempts, in seconds. The

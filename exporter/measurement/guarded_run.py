@@ -15,6 +15,7 @@ from exporter.linux import files
 from exporter.measurement.account import Conditions
 from exporter.measurement.figures import span
 from exporter.measurement.interruption import InterruptHandler
+from exporter.printable import printable
 from exporter.probe import filling, probe_file
 from exporter.probe.fio import Fio
 from exporter.probe.fio_run import ProfileResult, RunOutcome, run_fio
@@ -22,7 +23,6 @@ from exporter.probe.gate import Reason
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile
-from exporter.report.formatting import printable
 
 #: The value used for the queue setting max_sectors_kb if sysfs lacks it, in KiB.
 _DEFAULT_REQUEST_KB = 128

@@ -1,52 +1,16 @@
-"""Runs a measurement with the rights of the daemon's user if root starts it."""
+"""Creates the directory of a measurement for the daemon's user, if root starts the measurement."""
 
 import errno
 import os
-import pwd
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from exporter.errors import ConfigError
+from exporter.privileges import foreign_owner
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-@contextmanager
-def as_owner(directory: Path) -> Iterator[None]:
-    """Context manager in which root has only the rights of the directory's owner.
-
-    Without it, root would create files in the state directory that the daemon cannot read. It does
-    nothing if this process does not run as root, or if root owns the directory.
-
-    Raises:
-        ConfigError: root may not change its user here.
-    """
-    owner = _owner(directory)
-    if owner is None:
-        yield
-        return
-    user, group = owner
-    groups, before = os.getgroups(), os.getegid()
-    try:
-        os.setgroups(_groups(user, group))
-        os.setresgid(group, group, before)
-        # The real user changes too. If the real and the effective user of a program differ, the
-        # kernel removes its parent-death signal (prctl(2), AT_SECURE), and fio would outlive this
-        # process. The saved user stays 0, so that this process can become root again.
-        os.setresuid(user, user, 0)
-    except OSError as e:
-        raise ConfigError(
-            f"root cannot change to user {user}, who owns {directory}: {e.strerror}",
-            "run this as that user",
-        ) from e
-    try:
-        yield
-    finally:
-        os.setresuid(0, 0, 0)
-        os.setresgid(before, before, before)
-        os.setgroups(groups)
 
 
 @contextmanager
@@ -60,7 +24,7 @@ def created_directory(directory: Path, state: Path) -> Iterator[None]:
     Raises:
         ConfigError: the directory cannot be created.
     """
-    owner = _owner(state)
+    owner = foreign_owner(state)
     if owner is None or os.path.lexists(directory):
         yield
         return
@@ -131,28 +95,3 @@ def give(parent: int, name: str, owner: tuple[int, int]) -> None:
         os.fchown(descriptor, *owner)
     finally:
         os.close(descriptor)
-
-
-def _owner(directory: Path) -> tuple[int, int] | None:
-    """Returns the user ID and the group ID of a directory's owner.
-
-    Returns None if root owns the directory, if this process does not run as root, or if the
-    directory does not exist.
-    """
-    try:
-        status = os.stat(directory)
-    except OSError:
-        return None
-    if os.geteuid() != 0 or status.st_uid == 0:
-        return None
-    try:
-        return status.st_uid, pwd.getpwuid(status.st_uid).pw_gid
-    except KeyError:
-        return status.st_uid, status.st_gid
-
-
-def _groups(user: int, group: int) -> list[int]:
-    try:
-        return os.getgrouplist(pwd.getpwuid(user).pw_name, group)
-    except KeyError:
-        return [group]

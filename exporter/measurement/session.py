@@ -29,6 +29,8 @@ from exporter.measurement.admission import (
 )
 from exporter.measurement.guarded_run import GuardedRun
 from exporter.measurement.interruption import InterruptHandler
+from exporter.printable import printable
+from exporter.privileges import as_owner
 from exporter.probe import filling, probe_file
 from exporter.probe.fio import Fio
 from exporter.probe.fio_run import RunOutcome
@@ -37,7 +39,6 @@ from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile, with_engine
 from exporter.report import delivery
 from exporter.report.content import Report
-from exporter.report.formatting import printable
 from exporter.report.progress import Progress
 
 #: Exit statuses of all measuring commands. 0: measured, with a result that is not bad. 1: measured,
@@ -297,7 +298,7 @@ def measuring(
     with contextlib.ExitStack() as stack:
         interruption = stack.enter_context(InterruptHandler())
         stack.enter_context(ownership.created_directory(path, state))
-        stack.enter_context(ownership.as_owner(state))
+        stack.enter_context(as_owner(state))
         conditions = Conditions(
             directory,
             MeasurementAccount(directory, settings, state, tools.clock),

@@ -15,6 +15,7 @@ from typing import Any
 
 from exporter.metrics.client_library import go_float
 from exporter.metrics.desc import Buckets, MetricDesc, Sample
+from exporter.printable import printable
 
 #: The cached text of a family: the label values of its series, the types of their values, and all
 #: lines with a placeholder for each number. While series and types do not change, rendering the
@@ -29,7 +30,8 @@ def render(samples: Iterable[Sample], *, openmetrics: bool) -> bytes:
     """Returns the metrics page as UTF-8. Families are in the order of their first sample.
 
     If a series occurs twice, only its last value is used, because Prometheus rejects a page with
-    duplicates.
+    duplicates. Unprintable characters of label values are written as escapes, see `printable`. A
+    line break is the exception: the format has an escape for it.
     """
     families: dict[MetricDesc, dict[tuple[str, ...], Any]] = {}
     for desc, labels, value in samples:
@@ -85,9 +87,21 @@ def _layout(
     if known is not None and known[0] == series and known[1] == types:
         return known[2]
     kinds = types or (float,) * len(series)
-    text = "".join(lines(desc, labels, kind) for labels, kind in zip(series, kinds, strict=True))
+    names = [tuple(printable(label, keep="\n") for label in labels) for labels in series]
+    last = {labels: number for number, labels in enumerate(names)}
+    parts = [lines(desc, labels, kind) for labels, kind in zip(names, kinds, strict=True)]
+    # Two different labels can have the same printable text. Then only the last series is rendered.
+    text = "".join(
+        part if last[labels] == number else _hidden(part)
+        for number, (labels, part) in enumerate(zip(names, parts, strict=True))
+    )
     _layouts[desc] = series, types, text
     return text
+
+
+def _hidden(lines: str) -> str:
+    """Returns a text that takes as many values as `lines` and shows none of them."""
+    return "%.0s" * lines.replace("%%", "").count("%")
 
 
 def _line(desc: MetricDesc, labels: tuple[str, ...], kind: type) -> str:

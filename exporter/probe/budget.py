@@ -10,7 +10,6 @@ lock and replaces the whole file.
 
 import contextlib
 import errno
-import fcntl
 import logging
 import os
 import time
@@ -18,10 +17,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from exporter import untrusted_file
 from exporter.clock import Clock
 from exporter.errors import ParseError
 from exporter.probe import budget_ledger
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR, Ledger, Reservation, WriteLimits
+from exporter.untrusted_file import TooLargeFile
 
 log = logging.getLogger(__name__)
 
@@ -236,38 +237,21 @@ class ProbeBudget:
             OSError: the file cannot be read.
             ParseError: the file is not a ledger.
         """
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
-            descriptor = os.open(self.path, flags)
+            content = untrusted_file.read(self.path, _MAX_FILE_BYTES)
         except FileNotFoundError:
             return self._known if self._has_read else Ledger(self._today())
-        with os.fdopen(descriptor, "rb") as file:
-            content = file.read(_MAX_FILE_BYTES + 1)
-        if len(content) > _MAX_FILE_BYTES:
-            raise ParseError(f"larger than {_MAX_FILE_BYTES} bytes")
+        except TooLargeFile as e:
+            raise ParseError(e.strerror) from e
         return budget_ledger.parse(content.decode("utf-8", "replace"))
 
     def _save(self, ledger: Ledger) -> None:
-        # The temporary file has a fixed name, so the next save replaces a file that is incomplete
-        # because this process was killed.
-        temporary = self.path.with_name(f".{self.path.name}.new")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
-            file.write(budget_ledger.serialize(ledger))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self.path)
-        # Sync the directory entry too, because a reservation must survive a power loss.
-        directory = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        # The reservation must survive a power failure, so this waits for the disk.
+        untrusted_file.replace_at(self.path, budget_ledger.serialize(ledger).encode(), 0o600)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(self.path.with_suffix(".lock"), flags, 0o600)
+        descriptor = untrusted_file.open_lock_file(self.path.with_suffix(".lock"), 0o600)
         try:
             self._lock(descriptor)
             yield
@@ -276,8 +260,7 @@ class ProbeBudget:
 
     def _lock(self, descriptor: int) -> None:
         for _ in range(_LOCK_TRIES):
-            with contextlib.suppress(BlockingIOError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if untrusted_file.lock(descriptor):
                 return
             self._clock.sleep(_LOCK_INTERVAL_SECONDS)
         raise OSError(errno.EWOULDBLOCK, "another process has held the lock for 5 s")

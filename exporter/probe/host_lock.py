@@ -10,18 +10,22 @@ import json
 import logging
 import os
 import signal
-import stat
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from exporter import untrusted_file
 from exporter.errors import SourceError
 from exporter.linux import files, locks
 
 log = logging.getLogger(__name__)
 
 _LOCK_FILE = "ssd-exporter-probe.lock"
+
+#: The permissions of a new lock file. Everyone who may read it can hold the lock, and so prevent
+#: all probes.
+_LOCK_MODE = 0o640
 
 #: Maximum number of bytes that are read from the pid file. It usually has less than 100.
 _MAX_PID_FILE_BYTES = 4096
@@ -46,6 +50,7 @@ class HostLock:
     def __init__(self, directories: Sequence[Path]) -> None:
         self._directories = directories
         self._descriptor = -1
+        self._is_reported = False
 
     def acquire(self) -> bool:
         """Try to acquire the lock without waiting; returns True if this process now holds it.
@@ -55,16 +60,15 @@ class HostLock:
         if self._descriptor >= 0:
             return True
         for directory in self._directories:
-            descriptor = _open_lock_file(directory / _LOCK_FILE)
+            descriptor = self._open(directory / _LOCK_FILE)
             if descriptor is None:
                 continue
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                os.close(descriptor)
-                return False
-            self._descriptor = descriptor
-            return True
+            with contextlib.suppress(OSError):
+                if untrusted_file.lock(descriptor):
+                    self._descriptor = descriptor
+                    return True
+            os.close(descriptor)
+            return False
         return False
 
     @property
@@ -107,25 +111,20 @@ class HostLock:
             os.close(self._descriptor)
             self._descriptor = -1
 
-
-def _open_lock_file(path: Path) -> int | None:
-    """Returns a descriptor of the lock file, which is created if missing; None if it is unusable.
-
-    Another user may have created the file, so links are not followed and nothing is written.
-    """
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
+    def _open(self, path: Path) -> int | None:
+        """Returns a descriptor of the lock file, which is created if missing; None if unusable."""
         try:
-            descriptor = os.open(path, flags)
-        except FileNotFoundError:
-            # Read permission is enough for flock.
-            descriptor = os.open(path, flags | os.O_CREAT, 0o644)
-    except OSError:
-        return None
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return descriptor
-    os.close(descriptor)
-    return None
+            # In /run, which the unit may only read, the file can be opened for reading only.
+            return untrusted_file.open_lock_file(path, _LOCK_MODE, writable=False)
+        except OSError as e:
+            if os.path.lexists(path) and not self._is_reported:
+                self._is_reported = True
+                log.warning(
+                    "the probe lock %s cannot be opened: %s; probes of other exporters on this host"
+                    " may run at the same time; add this user to the group of the file",
+                    *(path, e.strerror or e),
+                )
+            return None
 
 
 def _process_name(proc: Path, pid: int) -> str:
@@ -164,11 +163,7 @@ class ProbePidFile:
         text = json.dumps(
             {"child": self._pid_and_start(pid), "owner": self._pid_and_start(os.getpid())}
         )
-        temporary = self._path.with_name(f".{self._path.name}.new")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, self._path)
+        untrusted_file.replace_at(self._path, text.encode(), 0o600, wait_for_disk=False)
 
     def clear(self) -> None:
         """Delete the file."""
@@ -215,9 +210,7 @@ class ProbePidFile:
 
     def _read(self) -> dict[str, list[int]] | None:
         try:
-            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            with os.fdopen(descriptor, "rb") as file:
-                record = json.loads(file.read(_MAX_PID_FILE_BYTES))
+            record = json.loads(untrusted_file.read(self._path, _MAX_PID_FILE_BYTES))
         except (OSError, ValueError, RecursionError):
             return None
         if not isinstance(record, dict):

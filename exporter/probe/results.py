@@ -6,11 +6,11 @@ differ little. Only rounds of the same drive, firmware and profile parameters ar
 form a series. The rounds of each series are kept over restarts of the daemon.
 """
 
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, astuple, dataclass, field, replace
 from typing import Any
 
+from exporter import untrusted_file
 from exporter.io.accumulators import WeightedHistogram
 from exporter.metrics import probe_families as metrics
 from exporter.probe.budget_ledger import WriteLimits
@@ -18,7 +18,13 @@ from exporter.probe.fio_report import JobResult, Op, OpResult
 from exporter.probe.fio_run import ProfileResult
 from exporter.probe.gate import Reason
 from exporter.probe.profiles import KIB, Profile, Rw, Sync
-from exporter.probe.steady_state import SteadyState, SteadyStateRules, SteadyWindow, steady_state
+from exporter.probe.steady_state import (
+    MIN_VALUE,
+    SteadyState,
+    SteadyStateRules,
+    SteadyWindow,
+    steady_state,
+)
 
 #: How long the time of a run is kept after its end, in seconds. The daemon's sampler of disk
 #: counters needs it when it processes its readings, which is at most 20 s later.
@@ -156,6 +162,10 @@ _ROUND_KEPT_SECONDS = 35 * 86_400.0
 _MAX_ROUNDS = 64
 _MAX_SERIES = 64
 _MAX_KEY_LENGTH = 512
+#: Largest number of the state file. Sums and products of such numbers are finite.
+_MAX_NUMBER = 1e18
+#: The latest time in the state file, in seconds of Unix time: the year 5138.
+_MAX_UNIX_TIME = 1e11
 
 #: With blocks of at least this size in bytes, the value of a round is the throughput. With smaller
 #: blocks, it is the IOPS.
@@ -299,25 +309,26 @@ def _parse_series(value: Any) -> _Series | None:
     rows = value.get("rounds") if isinstance(value, Mapping) else None
     if not isinstance(rows, list):
         return None
-    rounds = [
-        Round(float(row[0]), float(row[1]), row[2])
-        for row in rows[-_MAX_ROUNDS:]
-        if isinstance(row, list)
-        and len(row) == 3
-        and _is_number(row[0])
-        and _is_number(row[1])
-        and isinstance(row[2], bool)
-    ]
-    kept = value.get("baseline")
+    rounds = [one for row in rows[-_MAX_ROUNDS:] if (one := _parse_round(row)) is not None]
+    return _Series(rounds, _parse_baseline(value.get("baseline"))) if rounds else None
+
+
+def _parse_round(row: Any) -> Round | None:
+    if not isinstance(row, list) or len(row) != 3 or not isinstance(row[2], bool):
+        return None
+    at, value = untrusted_file.number(row[0], 0, _MAX_UNIX_TIME), _number(row[1])
+    return None if at is None or value is None else Round(at, value, row[2])
+
+
+def _parse_baseline(kept: Any) -> SteadyWindow | None:
+    if not isinstance(kept, Mapping):
+        return None
     names = ("mean", "least", "most", "deviation", "excursion")
-    is_usable = isinstance(kept, Mapping) and all(_is_number(kept.get(name)) for name in names)
-    baseline = SteadyWindow(**{name: float(kept[name]) for name in names}) if is_usable else None
-    if baseline is not None and not baseline.mean > 0:
-        baseline = None
-    return _Series(rounds, baseline) if rounds else None
+    numbers = {name: value for name in names if (value := _number(kept.get(name))) is not None}
+    # A mean below the smallest valid value would make the ratios to it infinite.
+    is_usable = len(numbers) == len(names) and numbers["mean"] >= MIN_VALUE
+    return SteadyWindow(**numbers) if is_usable else None
 
 
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) < 1e18 and math.isfinite(value)
+def _number(value: Any) -> float | None:
+    return untrusted_file.number(value, -_MAX_NUMBER, _MAX_NUMBER)

@@ -9,17 +9,18 @@ it contains either the old or the new result.
 import json
 import math
 import os
-import stat
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from exporter import untrusted_file
 from exporter.drives.fields import Fields
 from exporter.errors import ParseError, ReadError, SourceError
 from exporter.linux.files import Parsed
 from exporter.probe.cache_cliff import CacheCliff, CliffResult, WritePhase
+from exporter.untrusted_file import UnusableFile
 
 #: The version of the file format.
 VERSION = 1
@@ -187,23 +188,8 @@ def save(directory: Path, result: SlcResult) -> Path:
         OSError: the directory does not exist or cannot be written, or the filesystem is full.
     """
     path = directory / _name(result.drives)
-    parent = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        # The temporary file has a fixed name, so the next save replaces a file that is incomplete
-        # because this process was killed.
-        temporary = f".{path.name}.new"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        # All users may read the file, because root may save it for a daemon that runs as another
-        # user.
-        descriptor = os.open(temporary, flags, 0o644, dir_fd=parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(serialize(result))
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(temporary, path.name, src_dir_fd=parent, dst_dir_fd=parent)
-        os.fsync(parent)
-    finally:
-        os.close(parent)
+    # All users may read the file, because root may save it for a daemon that runs as another user.
+    untrusted_file.replace_at(path, serialize(result).encode(), 0o644)
     return path
 
 
@@ -258,18 +244,14 @@ def _read(path: Path) -> Parsed[SlcResult]:
         SourceError: the file cannot be read or does not contain a result.
         FileNotFoundError: the file does not exist.
     """
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        with os.fdopen(os.open(path, flags), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ReadError(f"{path} is not a regular file: remove it")
-            content = file.read(_MAX_FILE_BYTES + 1)
+        content = untrusted_file.read(path, _MAX_FILE_BYTES)
     except FileNotFoundError:
         raise
+    except UnusableFile as e:
+        raise ReadError(f"{path}: {e.strerror}; remove it") from e
     except OSError as e:
         raise ReadError(f"{path}: {e.strerror or e}; remove it, or correct its permissions") from e
-    if len(content) > _MAX_FILE_BYTES:
-        raise ParseError(f"{path}: larger than {_MAX_FILE_BYTES} bytes; remove it")
     try:
         return parse(content.decode("utf-8", "replace"))
     except ParseError as e:

@@ -18,7 +18,7 @@ from enum import Enum
 
 #: The smallest and the largest valid value of a round. Other values are not measurements and are
 #: ignored. Sums of valid values stay finite.
-_MIN_VALUE, _MAX_VALUE = 1e-12, 1e18
+MIN_VALUE, _MAX_VALUE = 1e-12, 1e18
 
 
 class SteadyPhase(str, Enum):
@@ -205,4 +205,4 @@ def deviation(
 
 
 def _valid(values: Sequence[float]) -> list[float]:
-    return [value for value in values if _MIN_VALUE <= value <= _MAX_VALUE]
+    return [value for value in values if MIN_VALUE <= value <= _MAX_VALUE]

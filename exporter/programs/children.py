@@ -320,8 +320,7 @@ class SystemChildren:
         self._given_up[child.pid] = self._running.pop(child.pid)
         seconds = now - child.started_at
         message = (
-            f"{child.program} (process {child.pid}) has not ended after {seconds:.0f} s and {why};"
-            " its drive is not polled until it has"
+            f"{child.program} (process {child.pid}) has not ended after {seconds:.0f} s and {why}"
         )
         self._done.append(Finished(child.key, End.STUCK, seconds=seconds, message=message))
 

@@ -7,10 +7,12 @@ import stat
 from pathlib import Path
 from typing import TextIO
 
+from exporter import untrusted_file
 from exporter.errors import ConfigError
+from exporter.printable import printable
 from exporter.report import content, html_page, terminal
 from exporter.report.content import Report
-from exporter.report.formatting import encodable, printable
+from exporter.report.formatting import encodable
 
 
 def deliver(report: Report, out: TextIO, *, as_json: bool, html: Path | None) -> None:
@@ -93,8 +95,7 @@ def _require_regular_file(path: Path) -> None:
 def _created(path: Path) -> tuple[int, Path]:
     """Create a new empty file in the directory of `path`; returns its descriptor and path."""
     temporary = path.with_name(f".ssd-exporter.{secrets.token_hex(8)}.new")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.open(temporary, flags, 0o666), temporary
+    return untrusted_file.create(temporary, 0o666), temporary
 
 
 def _error(path: Path, e: OSError | ValueError) -> ConfigError:

@@ -23,14 +23,6 @@ _PREFIXES = {
 MAX_VALUE = 1e18
 
 
-def printable(words: str) -> str:
-    """Returns the text with control characters written as escapes.
-
-    Some texts are not trusted: model names, for example, come from the drives.
-    """
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
-
-
 def columns(words: str) -> int:
     """Returns the width of a printable text, in terminal columns."""
     return sum(

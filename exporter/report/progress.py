@@ -8,7 +8,8 @@ import shutil
 from types import TracebackType
 from typing import Protocol, TextIO
 
-from exporter.report.formatting import columns, encodable, has_unicode, printable
+from exporter.printable import printable, with_control_characters
+from exporter.report.formatting import columns, encodable, has_unicode
 
 #: Width of the bar, in characters.
 _BAR = 24
@@ -96,10 +97,11 @@ class _Bar:
     """Shows a bar in one line of a terminal, and overwrites the line at each change."""
 
     def __init__(self, out: TextIO) -> None:
-        self._out = out
+        self._out = with_control_characters(out)
         self._width = 0
 
     def show(self, words: str, done: float | None) -> None:
+        words = printable(words)
         if done is not None:
             filled = round(done * _BAR)
             words = f"[{'#' * filled}{'.' * (_BAR - filled)}] {done * 100:3.0f} %  {words}"

@@ -16,16 +16,16 @@ from rich.table import Column
 from rich.table import Table as Grid
 from rich.text import Text
 
+from exporter.printable import printable, with_control_characters
 from exporter.report import text_chart
 from exporter.report.content import Chart, Report, Table
-from exporter.report.formatting import printable
 
 _VERDICT_STYLES = {None: "bold", True: "bold green", False: "bold yellow"}
 
 
 def write(report: Report, out: TextIO) -> None:
     """Print the report in colour. `out` is a terminal."""
-    console = Console(file=out, highlight=False, soft_wrap=False)
+    console = Console(file=with_control_characters(out), highlight=False, soft_wrap=False)
     console.print(_text(report.title, "bold underline"))
     console.print()
     console.print(_text(report.verdict, _VERDICT_STYLES[report.is_good]))
@@ -86,7 +86,7 @@ class ColouredBar:
                 markup=False,
                 table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
             ),
-            console=Console(file=out, highlight=False),
+            console=Console(file=with_control_characters(out), highlight=False),
             # No refresh thread, and no redirection of the process's output.
             auto_refresh=False,
             redirect_stdout=False,
@@ -106,7 +106,11 @@ class ColouredBar:
         task = self._progress.tasks[0]
         task.total = total  # update() reads None as "no change"
         self._progress.update(
-            self._task, completed=done or 0.0, description=words, share=share, refresh=True
+            self._task,
+            completed=done or 0.0,
+            description=printable(words),
+            share=share,
+            refresh=True,
         )
 
     def close(self) -> None:

@@ -17,9 +17,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from xml.etree import ElementTree as ET
 
+from exporter.printable import printable
 from exporter.report.axis import Axis, Point, drawable, x_axis, y_axis, y_words
 from exporter.report.content import Chart, ChartLine, Mark
-from exporter.report.formatting import MAX_VALUE, columns, printable, quantity
+from exporter.report.formatting import MAX_VALUE, columns, quantity
 from exporter.report.markup import element
 
 #: Number of styles for lines and for bands in the style sheet. Further lines and bands reuse them.

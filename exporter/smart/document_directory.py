@@ -13,8 +13,10 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from exporter import untrusted_file
 from exporter.errors import NotAvailable, ReadError
 from exporter.smart.poll_document import LARGEST_BYTES, Heartbeat, PollDocument, encoded, file_name
+from exporter.untrusted_file import UnusableFile
 
 HEARTBEAT_FILE = "agent.json"
 
@@ -121,33 +123,11 @@ class DocumentWriter:
             os.close(directory)
 
     def _write(self, name: str, text: bytes) -> None:
-        # Each file has one fixed temporary name. A temporary file that remains after a kill is thus
-        # replaced by the next write. Readers ignore it, because its name does not end in .json.
-        temporary = f".{name}.new"
+        # Readers ignore the temporary file, because its name does not end in .json.
         with self._opened() as directory:
-            descriptor = _created(temporary, directory)
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(text)
-                os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
-            except OSError:
-                # The partial document is removed, because the disk may be full.
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary, dir_fd=directory)
-                raise
-
-
-def _created(name: str, directory: int) -> int:
-    """Creates a file and returns its descriptor, open for writing.
-
-    An existing link, pipe or file with that name is removed and not opened.
-    """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        return os.open(name, flags, _READABLE_BY_GROUP, dir_fd=directory)
-    except FileExistsError:
-        os.unlink(name, dir_fd=directory)
-        return os.open(name, flags, _READABLE_BY_GROUP, dir_fd=directory)
+            untrusted_file.replace(
+                name, text, _READABLE_BY_GROUP, directory=directory, wait_for_disk=False
+            )
 
 
 class DocumentReader:
@@ -250,31 +230,25 @@ class _Directory:
         return found.st_ino, found.st_mtime_ns, found.st_size
 
     def read(self, name: str) -> bytes:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         where = f"{self._path}/{name}"
         try:
-            descriptor = os.open(name, flags, dir_fd=self._descriptor)
+            return untrusted_file.read(
+                name, LARGEST_BYTES, directory=self._descriptor, refusal=self._refusal
+            )
         except FileNotFoundError as e:
             raise NotAvailable(f"{where}: gone") from e
+        except UnusableFile as e:
+            raise ReadError(f"{where}: {e.strerror}: not trusted") from e
         except OSError as e:
             raise ReadError(f"{where}: {e.strerror}") from e
-        with os.fdopen(descriptor, "rb") as file:
-            found = os.fstat(descriptor)
-            problem = _untrusted(found, (self._owner,))
-            if not problem and not stat.S_ISREG(found.st_mode):
-                problem = "it is not a regular file"
-            if not problem and found.st_nlink > 1:
-                # With a second name (hard link), another user may be able to change the file. The
-                # number of names is 0 if the file was replaced after it was opened.
-                problem = "it has several names"
-            if not problem and found.st_size > LARGEST_BYTES:
-                problem = f"larger than {LARGEST_BYTES} bytes"
-            if problem:
-                raise ReadError(f"{where}: {problem}: not trusted")
-            try:
-                return file.read(LARGEST_BYTES + 1)
-            except OSError as e:
-                raise ReadError(f"{where}: {e.strerror}") from e
+
+    def _refusal(self, found: os.stat_result) -> str:
+        """Returns why a file with this status is not trusted; empty if it is."""
+        if problem := _untrusted(found, (self._owner,)):
+            return problem
+        # With a second name (hard link), another user may be able to change the file. The number of
+        # names is 0 if the file was replaced after it was opened.
+        return "it has several names" if found.st_nlink > 1 else ""
 
 
 def _untrusted(found: os.stat_result, owners: tuple[int, ...]) -> str:

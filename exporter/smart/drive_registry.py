@@ -5,8 +5,9 @@ which it sends regularly. The inventory is the list of all drives ever seen. Doc
 on one thread, and other threads read the state. A lock protects it.
 """
 
+import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from exporter.linux import device_nodes
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.smart import forgetting
+from exporter.smart.answer_log import AnswerLog
 from exporter.smart.drive_labels import blocks_behind, labels
 from exporter.smart.drive_record import (
     DriveRecord,
@@ -28,7 +30,7 @@ from exporter.smart.drive_record import (
 from exporter.smart.inventory import Inventory, Sighting
 from exporter.smart.poll_document import Heartbeat, PollDocument
 from exporter.smart.smartctl import Address
-from exporter.smart.wear_recorder import WearRecorder
+from exporter.wear.wear_recorder import WearRecorder
 
 #: If no heartbeat arrives during this number of heartbeat intervals, the poller is considered to
 #: have ended.
@@ -60,6 +62,9 @@ class DriveRegistry:
         `root`.
     wear: records the wear of the drives; None means that wear is not recorded.
     max_age_intervals: the number of poll intervals after which a result is too old.
+    first_answer_seconds: a drive without a poll document for this time is not answering. The
+        default is for commands, which poll each drive themselves and wait for the result.
+    answer_log: logs which drives stop answering; None means that nothing is logged.
     """
 
     def __init__(
@@ -72,6 +77,8 @@ class DriveRegistry:
         inventory: Inventory,
         wear: WearRecorder | None,
         max_age_intervals: float,
+        first_answer_seconds: float = math.inf,
+        answer_log: AnswerLog | None = None,
     ) -> None:
         self._clock = clock
         self._sys = sys
@@ -80,7 +87,11 @@ class DriveRegistry:
         self._inventory = inventory
         self._wear = wear
         self._max_age_intervals = max_age_intervals
+        self._first_answer_seconds = first_answer_seconds
+        self._answer_log = answer_log
         self._drives: dict[Address, DriveRecord] = {}
+        #: When a heartbeat first listed each drive that has no document, in monotonic seconds.
+        self._without_document: dict[Address, float] = {}
         self._heartbeat: Heartbeat | None = None
         self._nodes = DeviceNodes()
         self._labels: dict[Address, str] = {}
@@ -113,6 +124,8 @@ class DriveRegistry:
                 return
             label = self._labels.get(address, "")
             drive.record(document, self._context.written_bytes(label))
+            if label:
+                self._log_poll(address)
             key, seen = key_of(drive.identity), drive.wear()
             if drive.answers and self._wear and key and seen:
                 self._wear.record(key, seen, self._context.rated_bytes.get(label))
@@ -134,7 +147,21 @@ class DriveRegistry:
             scanned = before is None or before.scanned_at != heartbeat.scanned_at
             if scanned or self._labels.keys() != {*present}:
                 self._nodes = device_nodes.read(self._sys, self._root)
+                new = [address for address in present if address not in self._labels]
                 self._labels = labels(present, self._nodes)
+                for address in new:
+                    self._log_poll(address)
+            now = self._clock.monotonic()
+            self._without_document = {
+                address: self._without_document.get(address, now)
+                for address in present
+                if address not in self._drives
+            }
+            for address, since in self._without_document.items():
+                if now - since >= self._first_answer_seconds:
+                    self._log_answer(address, answers=False, message=_no_result(now - since))
+            if self._answer_log is not None:
+                self._answer_log.keep(present)
             identities = {address: drive.identity for address, drive in self._drives.items()}
             self._blocks = blocks_behind(identities, self._nodes, self._context.disks())
             self._update_inventory(heartbeat)
@@ -155,15 +182,21 @@ class DriveRegistry:
         save()
         forgetting.remove(directory, names)
 
-    def reconfigure(self, rated_bytes: Mapping[str, int], max_age_intervals: float) -> None:
+    def reconfigure(
+        self,
+        rated_bytes: Mapping[str, int],
+        max_age_intervals: float,
+        first_answer_seconds: float,
+    ) -> None:
         """Applies settings that were reloaded.
 
         rated_bytes: the configured rated endurance in bytes, keyed by label.
-        max_age_intervals: the number of poll intervals after which a result is too old.
+        max_age_intervals, first_answer_seconds: as in the constructor.
         """
         with self._lock:
             self._context = replace(self._context, rated_bytes=rated_bytes)
             self._max_age_intervals = max_age_intervals
+            self._first_answer_seconds = first_answer_seconds
 
     def to_state(self) -> list[dict[str, object]]:
         """Returns the inventory as plain values for the state file."""
@@ -197,8 +230,8 @@ class DriveRegistry:
         """Returns all drives in the order of their labels, followed by the missing drives.
 
         While the poller sends heartbeats, all its drives are in the result. This includes drives
-        that time out, which are polled less and less often. Without a poller, a drive is in the
-        result until its last poll is too old.
+        that time out, which are polled less and less often, and drives for which no document
+        arrived in time. Without a poller, a drive is in the result until its last poll is too old.
         """
         now = self._clock.wall()
         with self._lock:
@@ -211,6 +244,7 @@ class DriveRegistry:
                 if address in self._labels
                 and (address in polled or self._is_recent(drive, drive.document.began_at, now))
             ]
+            found += self._silent(polled, stuck, disks)
             missing = [missing_drive(known) for known in self._inventory.missing]
         found.sort(key=lambda drive: (len(drive.label), drive.label))
         # A drive that has not reported an identity may have the label of a missing drive. The
@@ -226,7 +260,12 @@ class DriveRegistry:
             who = drive.identity if drive and key_of(drive.identity) else None
             label = self._labels.get(address, address.path)
             sightings.append(Sighting(address, label, who))
-        complete = heartbeat.scanned_at is not None and all(a in self._drives for a in addresses)
+        now = self._clock.monotonic()
+        # A drive for which no document arrives must not prevent other drives from being found to be
+        # missing.
+        complete = heartbeat.scanned_at is not None and all(
+            now - since >= self._first_answer_seconds for since in self._without_document.values()
+        )
         before = {(drive.names, drive.missing) for drive in self._inventory.drives}
         self._inventory.update(sightings, self._clock.wall(), complete=complete)
         if before != {(drive.names, drive.missing) for drive in self._inventory.drives}:
@@ -238,6 +277,61 @@ class DriveRegistry:
         if heartbeat is None or not is_live(heartbeat, now):
             return set()
         return {Address(*each) for each in heartbeat.drives}
+
+    def _silent(
+        self, polled: set[Address], stuck: set[Address], disks: Mapping[str, DeviceIdentity]
+    ) -> Iterator[WatchedDrive]:
+        """Yields the drives for which no document arrived in time, with the kernel's identity.
+
+        The agent may be unable to write their documents, or the documents are not valid, or many
+        other drives on the same host adapter hang and are polled before.
+        """
+        now = self._clock.monotonic()
+        for address, since in self._without_document.items():
+            is_stuck = address in stuck
+            if address not in polled or address not in self._labels or address in self._drives:
+                continue
+            if now - since < self._first_answer_seconds and not is_stuck:
+                continue
+            label = self._labels[address]
+            identity = completed_identity(
+                DriveIdentity(), disks.get(label), self._inventory.at(address)
+            )
+            yield WatchedDrive(
+                label=label,
+                serial=identity.serial or "",
+                address=str(address),
+                identity=identity,
+                message=_no_result(now - since),
+                is_stuck=is_stuck,
+            )
+
+    def _log_poll(self, address: Address) -> None:
+        """Passes the last poll of a drive to the log of answers.
+
+        The label must be known, because the identity that the kernel reports is found by it.
+        """
+        drive = self._drives.get(address)
+        if drive is not None and drive.was_reached:
+            self._log_answer(address, answers=drive.answers, message=drive.document.message)
+
+    def _log_answer(self, address: Address, *, answers: bool, message: str) -> None:
+        if self._answer_log is not None:
+            self._answer_log.record(
+                address, answers=answers, message=message, name=lambda: self._name(address)
+            )
+
+    def _name(self, address: Address) -> str:
+        """Returns the address of a drive, with its model and serial number as far as known."""
+        drive, label = self._drives.get(address), self._labels.get(address, "")
+        identity = completed_identity(
+            drive.identity if drive else DriveIdentity(),
+            self._context.disks().get(label),
+            self._inventory.at(address),
+        )
+        known = (identity.model, identity.serial and f"serial {identity.serial}")
+        details = ", ".join(text for text in known if text)
+        return f"{address} ({details})" if details else str(address)
 
     def _is_recent(self, drive: DriveRecord, then: float, now: float) -> bool:
         """True if the time `then` is at most the maximum age away from `now`.
@@ -290,6 +384,10 @@ def is_live(heartbeat: Heartbeat, now: float) -> bool:
     now: the current wall time in seconds of Unix time.
     """
     return abs(now - heartbeat.at) <= _FRESH_INTERVALS * heartbeat.interval_seconds
+
+
+def _no_result(seconds: float) -> str:
+    return f"no result of a poll arrived within {seconds:.0f} s"
 
 
 def _nothing() -> None:

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from urllib.parse import quote
 
+from exporter import untrusted_file
 from exporter.smart.inventory import Inventory, KnownDrive
 
 log = logging.getLogger(__name__)
@@ -35,15 +36,13 @@ def request(directory: Path, name: str) -> None:
     Raises:
         OSError: the state directory is missing, full, or not writable.
     """
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        # This process may be root, and the directory may belong to another user. Links in it are
-        # therefore not followed.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        os.close(os.open(_file_name(name), flags, 0o600, dir_fd=descriptor))
+    with untrusted_file.opened_directory(directory) as descriptor:
+        try:
+            os.close(untrusted_file.create(_file_name(name), 0o600, directory=descriptor))
+        except FileExistsError:
+            # An earlier request for the same drive is a regular file.
+            untrusted_file.check(directory / _file_name(name), 0)
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def requests(directory: Path) -> tuple[str, ...]:

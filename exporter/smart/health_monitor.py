@@ -23,15 +23,16 @@ from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.files import Parsed
 from exporter.programs.children import Children
 from exporter.smart import polling_plan
+from exporter.smart.answer_log import AnswerLog
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_registry import DriveRegistry, HostContext, is_live
 from exporter.smart.inventory import Inventory
 from exporter.smart.poll_document import Heartbeat, parse_heartbeat, parse_poll_document
 from exporter.smart.poller import HEARTBEAT_SECONDS, Poller
-from exporter.smart.wear_recorder import WearRecorder
+from exporter.wear.wear_recorder import WearRecorder
 
 if TYPE_CHECKING:
-    from exporter.smart.wear_history import WearHistory
+    from exporter.wear.wear_history import WearHistory
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,11 @@ _READ_SECONDS = 5.0
 #: The longest duration of a `step`, in seconds, if no drive must be polled. A new drive ends it
 #: early. It is long because each wake-up costs a millisecond of CPU time with cold caches.
 _STEP_SECONDS = 60.0
+
+#: A drive is reported as not answering if no result of a poll arrives within its timeout plus this
+#: time, in seconds. smartctl needs up to 5 s to be ended, the documents are read every 5 s, and
+#: after the start many drives wait for each other.
+_FIRST_ANSWER_MARGIN_SECONDS = 30.0
 
 
 class HealthMonitor:
@@ -81,6 +87,8 @@ class HealthMonitor:
             inventory=Inventory(saved_inventory),
             wear=self.wear,
             max_age_intervals=settings.smart.max_age_intervals,
+            first_answer_seconds=_first_answer_seconds(settings),
+            answer_log=AnswerLog(clock),
         )
         self.source = DocumentSource(
             settings.smart.source,
@@ -101,7 +109,9 @@ class HealthMonitor:
         """
         before, self.settings = self.settings, settings
         self.drives.reconfigure(
-            polling_plan.rated_bytes(settings), settings.smart.max_age_intervals
+            polling_plan.rated_bytes(settings),
+            settings.smart.max_age_intervals,
+            _first_answer_seconds(settings),
         )
         if polling_plan.of(before) != polling_plan.of(settings):
             self.source.restart_polling()
@@ -118,6 +128,10 @@ class HealthMonitor:
             on_heartbeat=self.drives.update,
             heartbeat_seconds=_STEP_SECONDS,
         )
+
+
+def _first_answer_seconds(settings: Settings) -> float:
+    return settings.smart.timeout_seconds + _FIRST_ANSWER_MARGIN_SECONDS
 
 
 class DocumentSource:

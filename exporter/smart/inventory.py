@@ -4,11 +4,11 @@ It does no I/O: the daemon saves the inventory in its state file.
 """
 
 import logging
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from exporter import untrusted_file
 from exporter.drives.health import DriveIdentity
 from exporter.smart.addressing import usable_wwn
 from exporter.smart.smartctl import Address
@@ -74,7 +74,7 @@ def restored(row: Any) -> KnownDrive | None:
         if name in ("label", "path", "type"):
             usable = isinstance(value, str) and (value != "" or name == "type")
         elif name.endswith("_unix_time"):
-            usable = _is_time(value)
+            usable = untrusted_file.number(value, 0, _MAX_UNIX_TIME) is not None
         elif name == "missing":
             usable = isinstance(value, bool)
         else:
@@ -82,12 +82,6 @@ def restored(row: Any) -> KnownDrive | None:
         if not usable or (isinstance(value, str) and len(value) > _MAX_TEXT_CHARACTERS):
             return None
     return KnownDrive(**values)
-
-
-def _is_time(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return math.isfinite(value) and 0 <= value < _MAX_UNIX_TIME
 
 
 @dataclass(frozen=True, slots=True)

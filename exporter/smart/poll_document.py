@@ -17,6 +17,7 @@ from typing import Any
 
 from exporter.drives.fields import Fields, Json
 from exporter.errors import ParseError
+from exporter.json_values import require_few_values
 from exporter.programs.child import End, Finished
 from exporter.smart import smartctl
 from exporter.smart.smartctl import Address
@@ -26,6 +27,8 @@ VERSION = 1
 #: Limit of a document's size in bytes. Reports of real drives have up to 150 KB with all logs.
 #: smartctl may print 1 MiB, and each byte that is not valid UTF-8 becomes three bytes.
 LARGEST_BYTES = 4 << 20
+#: The maximum number of values in a document: those of a report, and those of the agent.
+_MAX_VALUES = smartctl.MAX_VALUES + 1000
 
 _MAX_TEXT_CHARACTERS = 4096
 _MAX_RESULTS = 32
@@ -163,7 +166,9 @@ def poll_result(finished: Finished) -> tuple[PollResult, str, Json]:
     The message is empty for a success. The report is empty if smartctl printed none.
     """
     if finished.end is not End.EXITED:
-        return _RESULT_OF_END[finished.end], finished.message, {}
+        is_stuck = finished.end is End.STUCK
+        note = "; the drive is not polled until it has ended" if is_stuck else ""
+        return _RESULT_OF_END[finished.end], finished.message + note, {}
     if not _has_exited(finished) or finished.status is None:
         return PollResult.KILLED, finished.message or "smartctl was killed", {}
     try:
@@ -313,7 +318,9 @@ class _Values:
         if len(text) > LARGEST_BYTES:
             raise ParseError(f"document: larger than {LARGEST_BYTES} bytes")
         try:
-            values = json.loads(text)
+            decoded = text.decode("utf-8-sig")
+            require_few_values(decoded, _MAX_VALUES)
+            values = json.loads(decoded)
         # json raises these not only for invalid JSON, but also for numbers of 5,000 digits, deeply
         # nested lists, and invalid UTF-8.
         except (ValueError, RecursionError) as e:

@@ -30,6 +30,9 @@ HEARTBEAT_SECONDS = 15.0
 #: after this time, in seconds.
 _SCAN_RETRY_SECONDS = 5.0
 
+#: If the first scan fails and no listing replaces it, it is repeated after this time, in seconds.
+_FIRST_SCAN_RETRY_SECONDS = 60.0
+
 #: The shortest time between two scans that `rescan_soon` requests, in seconds. It is long because a
 #: scan opens every drive.
 _MIN_SCAN_INTERVAL_SECONDS = 30.0
@@ -167,6 +170,9 @@ class Poller:
         scan = self._scheduler.take_scan()
         if scan is not None:
             self._scanner.receive(scan)
+            if self._scanner.is_settled and self._scanner.at is None:
+                retry_at = self._clock.monotonic() + _FIRST_SCAN_RETRY_SECONDS
+                self._next_scan = min(self._next_scan, retry_at)
             self._find_candidates()
         if self._must_retarget():
             self._retarget()

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from exporter.drives.fields import Fields, Json
 from exporter.errors import CommandError, ParseError
+from exporter.json_values import require_few_values
 
 
 class Address(NamedTuple):
@@ -89,6 +90,9 @@ OLDEST = (7, 0)
 _VERSION = re.compile(r"^smartctl (\d{1,3})\.(\d{1,3})\b", re.MULTILINE)
 _TYPE = re.compile(r"[\w+,./:-]{0,64}", re.ASCII)
 _MAX_DEVICES = 4096
+#: The maximum number of values in a report, counted as in `require_few_values`. The largest of 200
+#: real reports has 4,000.
+MAX_VALUES = 100_000
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
@@ -186,15 +190,32 @@ def report(output: bytes) -> Json:
     start = 0 if text.startswith("{") else text.find("\n{") + 1
     if not text.startswith("{", start):
         raise ParseError(f"smartctl printed no JSON: {text[:200]!r}")
+    try:
+        found, _ = decoded(text, start)
+    except ParseError as e:
+        raise ParseError(f"smartctl's JSON cannot be parsed: {e}") from e
+    return found
+
+
+def decoded(text: str, start: int = 0) -> tuple[Json, int]:
+    """Returns the JSON object that starts at a position of the text, and the position of its end.
+
+    Halves of surrogate pairs are replaced. NaN and infinities become None.
+
+    Raises:
+        ParseError: there is no JSON object, or it is cut off or invalid.
+    """
     if "\\ud" in text or "\\uD" in text:
+        # The replacement has the same length, so the position of the end remains valid.
         text = _SURROGATE.sub(r"\\ufffd", text)
     try:
-        found, _ = _DECODER.raw_decode(text, start)
+        require_few_values(text, MAX_VALUES)
+        found, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError) as e:
-        raise ParseError(f"smartctl's JSON cannot be parsed: {str(e)[:200]}") from e
-    if not isinstance(found, Mapping):  # pragma: no cover  what begins with { is one
-        raise ParseError("smartctl's JSON is not an object")
-    return found
+        raise ParseError(str(e)[:200]) from e
+    if not isinstance(found, Mapping):
+        raise ParseError("it is not a JSON object")
+    return found, end
 
 
 def _finite(text: str) -> float | None:

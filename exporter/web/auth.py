@@ -21,28 +21,59 @@ _MAX_CACHED = 64
 _MAX_PASSWORD_BYTES = 72
 
 
+class CheckedCredentials:
+    """Remembers `Authorization` fields that were checked and valid.
+
+    It contains keyed digests of the fields and no passwords. The key is a random secret of this
+    object. Several threads may call the methods.
+    """
+
+    def __init__(self) -> None:
+        self._secret = secrets.token_bytes(32)
+        self._valid: dict[bytes, tuple[str, str]] = {}
+        self._lock = threading.Lock()
+
+    def find(self, field: str) -> tuple[str, str] | None:
+        """Returns the user name and the bcrypt hash for which the field was valid; None if none."""
+        return self._valid.get(self._digest(field))
+
+    def add(self, field: str, name: str, hashed: str) -> None:
+        """Remember that the field contains the right password of a user."""
+        digest = self._digest(field)
+        with self._lock:
+            if digest not in self._valid and len(self._valid) >= _MAX_CACHED:
+                del self._valid[next(iter(self._valid))]
+            self._valid[digest] = name, hashed
+
+    def _digest(self, field: str) -> bytes:
+        return hashlib.blake2b(field.encode(), key=self._secret).digest()
+
+
 class BasicAuth:
     """Checks the `Authorization` fields of requests, and caches valid fields.
 
-    The cache contains keyed digests of the fields and no passwords. The key is a random secret of
-    this object. A reload of the configuration creates a new object with an empty cache. Invalid
-    fields are not cached. Several threads may call the methods.
+    Invalid fields are not cached. Several threads may call the methods.
 
     users: the bcrypt hash of each user's password, keyed by user name.
+    checked: the cache. The object of a reloaded configuration uses that of the old one. So users
+        whose hash is unchanged stay authenticated, and requests with wrong passwords cannot keep
+        them out while the server checks every password again.
     """
 
-    def __init__(self, users: Mapping[str, str]) -> None:
+    def __init__(self, users: Mapping[str, str], checked: CheckedCredentials | None = None) -> None:
         self._users = users
         # The password of an unknown user is checked against this hash, so that the response time
         # does not show whether a user exists. It is the most expensive of all hashes.
         self._unknown_user_hash = max(users.values(), key=lambda hashed: hashed[4:6])
-        self._secret = secrets.token_bytes(32)
-        self._cached: dict[bytes, None] = {}
-        self._lock = threading.Lock()
+        self.checked = checked or CheckedCredentials()
 
     def is_cached(self, field: str) -> bool:
-        """True if the field is in the cache of valid fields. Fast: it does not run bcrypt."""
-        return self._digest(field) in self._cached
+        """True if the field is in the cache and its user still has the same hash.
+
+        Fast: it does not run bcrypt.
+        """
+        found = self.checked.find(field)
+        return found is not None and self._users.get(found[0]) == found[1]
 
     def verify(self, field: str) -> bool:
         """True if the field contains a known user and the right password. Slow: it runs bcrypt.
@@ -60,14 +91,8 @@ class BasicAuth:
             is_right = False
         if not is_right or name not in self._users:
             return False
-        with self._lock:
-            if len(self._cached) >= _MAX_CACHED:
-                del self._cached[next(iter(self._cached))]
-            self._cached[self._digest(field)] = None
+        self.checked.add(field, name, hashed)
         return True
-
-    def _digest(self, field: str) -> bytes:
-        return hashlib.blake2b(field.encode(), key=self._secret).digest()
 
 
 def _credentials(field: str) -> tuple[str, bytes] | None:

@@ -1,15 +1,13 @@
-"""Handles the connection of one client, and selects a connection to close for a new client.
+"""Handles the connection of one client.
 
 A connection is always in one phase, which is the event that it waits for. If all connections are
-in use and a new client connects, the server evicts one: it closes that connection.
+in use and a new client connects, the server evicts one: it closes that connection (`eviction.py`).
 """
 
 import enum
-import heapq
 import socket
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -21,20 +19,16 @@ from exporter.web.transport import Transport
 if TYPE_CHECKING:
     from exporter.web.tls import ServerTls  # imports ssl
 
-#: Minimum time in seconds that a connection is in a phase before it can be evicted. With 64
-#: connections, 2,560 per second can be replaced. So a scraper that connects after 1,000 other
-#: clients waits 0.4 s in the kernel's queue.
-GRACE_SECONDS = 0.025
-
 _END_OF_HEAD = b"\r\n\r\n"
 
 #: Maximum number of reads of one connection per turn of the event loop. The limit prevents a client
 #: that sends many requests without waiting for responses from delaying the others.
 _MAX_READS_PER_TURN = 16
 
-#: Maximum number of connections whose transferred bytes are compared for an eviction. Comparing all
-#: of them at each accept would take too much CPU time.
-_MAX_CANDIDATES = 8
+
+#: Statuses after which a connection closes. Otherwise a client that guesses passwords, or one whose
+#: request the server has no capacity for, could try again at once on a connection that others need.
+_CLOSING = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.SERVICE_UNAVAILABLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +78,8 @@ class Connection:
     phase_since: the monotonic time at which the current phase started.
     deadline: the monotonic time at which `expire` must be called.
     watched_events: the selector events for which the event loop watches the socket; 0 means none.
+    is_last_request: True if the connection closes after the response to the current request.
+    access: what the connection fulfils of the security settings, see `ServerTls.access`.
     extra_headers: the header fields of the web configuration, keyed by name.
     """
 
@@ -100,13 +96,15 @@ class Connection:
         self.deadline = self.phase_since + limits.request_seconds
         self.phase = ConnectionPhase.HANDSHAKE if tls else ConnectionPhase.READING
         self.watched_events = 0
+        self.is_last_request = False
+        self.access = tls.access if tls else None
         self.extra_headers: Mapping[str, str] = {}
         self.transport = tls.transport(sock) if tls else Transport(sock)
         self._limits = limits
         self._dispatch = dispatch
         self._received = bytearray()
         self._unsent = (memoryview(b""), memoryview(b""))
-        self._with_body = self._keep_alive = True
+        self._with_body = True
 
     def advance(self) -> bool:
         """Continue as far as possible without waiting for the client.
@@ -132,13 +130,17 @@ class Connection:
     def render(self, response: Response) -> RenderedResponse:
         """Returns the bytes of the response to the current request. Other threads may call it.
 
+        After a response with a status of `_CLOSING` the connection closes.
+
         Raises:
             ValueError: a header field contains a control character.
         """
+        if response.status in _CLOSING:
+            self.is_last_request = True
         return http_message.render_response(
             response,
             body=self._with_body,
-            keep_alive=self._keep_alive,
+            keep_alive=not self.is_last_request,
             extra_headers=self.extra_headers,
             unix_time=time.time(),
         )
@@ -207,10 +209,11 @@ class Connection:
 
     def _handle(self, head: bytes) -> None:
         try:
-            request, self._keep_alive = http_message.parse_request(head)
+            request, keep_alive = http_message.parse_request(head)
         except BadRequest as e:
             self._refuse(e)
             return
+        self.is_last_request = not keep_alive
         self._with_body = request.method == "GET"
         self._enter(ConnectionPhase.PROCESSING)
         rendered = self._dispatch(self, request)
@@ -222,7 +225,7 @@ class Connection:
         self._refuse(BadRequest(status, "The head of the request is too large."))
 
     def _refuse(self, e: BadRequest) -> None:
-        self._keep_alive = False
+        self.is_last_request = True
         self.send(self.render(http_message.error_response(e)))
 
     def _write(self) -> None:
@@ -233,7 +236,7 @@ class Connection:
                 return
             sent_head = min(sent, len(head))
             self._unsent = (head[sent_head:], body[sent - sent_head :])
-        if not self._keep_alive:
+        if self.is_last_request:
             self.transport.end()
             self._enter(ConnectionPhase.LINGERING)
             self.deadline = self.phase_since + self._limits.linger_seconds
@@ -252,44 +255,3 @@ class Connection:
     def _enter(self, phase: ConnectionPhase) -> None:
         self.phase = phase
         self.phase_since = time.monotonic()
-
-
-#: The group of each phase, for eviction. The largest group loses a connection. So a large number of
-#: silent, idle or slow clients evicts only connections of its own group.
-_GROUPS = {
-    ConnectionPhase.LINGERING: "requesting",
-    ConnectionPhase.HANDSHAKE: "requesting",
-    ConnectionPhase.READING: "requesting",
-    ConnectionPhase.IDLE: "idle",
-    ConnectionPhase.WRITING: "writing",
-}
-
-
-def connection_to_evict(connections: Collection[Connection], now: float) -> Connection | None:
-    """Returns the connection to close for a new one; None if all of them wait for a worker.
-
-    The choice has three steps. The first selects the group with the most connections, see
-    `_GROUPS`. The second selects the client address with the most connections in this group. The
-    third compares the oldest connections of this address, and selects the one that has transferred
-    the fewest bytes. A scraper transfers bytes at once. So it keeps its connection during its TLS
-    handshake, even while many silent clients connect and disconnect.
-
-    The third step omits connections that have been in their phase for less than `GRACE_SECONDS`. If
-    this omits all of them, it selects the oldest one.
-
-    now: the monotonic time.
-    """
-    evictable = [c for c in connections if c.phase in _GROUPS]
-    if not evictable:
-        return None
-    group = _most_frequent(_GROUPS[c.phase] for c in evictable)
-    evictable = [c for c in evictable if _GROUPS[c.phase] == group]
-    peer = _most_frequent(c.peer for c in evictable)
-    candidates = (c for c in evictable if c.peer == peer)
-    oldest = heapq.nsmallest(_MAX_CANDIDATES, candidates, key=lambda c: c.phase_since)
-    past_grace = [c for c in oldest if c.phase_since <= now - GRACE_SECONDS]
-    return min(past_grace or oldest[:1], key=lambda c: c.transport.transferred_bytes())
-
-
-def _most_frequent(names: Iterable[str]) -> str:
-    return Counter(names).most_common(1)[0][0]

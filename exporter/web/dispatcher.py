@@ -5,23 +5,18 @@ The queues of the worker threads have a maximum length.
 """
 
 import logging
-import queue
-import threading
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from exporter.web.connection import Connection, ConnectionPhase
 from exporter.web.http_message import RenderedResponse, Request, Response, plain_response
 from exporter.web.security import ReloadableSecurity
-
-if TYPE_CHECKING:
-    from exporter.web.auth import BasicAuth  # imports bcrypt
+from exporter.web.workers import FairWorkerPool, WorkerPool
 
 _log = logging.getLogger(__name__)
 
-Job = Callable[[], None]
 Respond = Callable[[Request], Response]
 #: Functions that build a response on the event loop, keyed by path. They must not block.
 FastPaths = Mapping[str, Callable[[], Response]]
@@ -36,17 +31,26 @@ _BUSY = plain_response(
     "Too many requests are waiting; retry in a second.",
     ("Retry-After", "1"),
 )
+_TOO_MANY = plain_response(
+    HTTPStatus.TOO_MANY_REQUESTS,
+    "More requests than rate_limit in the web configuration allows.",
+)
 _FAILED = plain_response(
     HTTPStatus.INTERNAL_SERVER_ERROR, "Internal error; see the log of the exporter."
 )
 
 
+#: A client address may use this fraction of all connections to wait for bcrypt.
+_MAX_CHECKS_SHARE = 4
+
+
 class RequestDispatcher:
     """Answers a request at once, or passes it to a worker thread.
 
-    bcrypt has its own two threads and its own short queue. So requests with wrong passwords neither
-    delay authenticated requests nor occupy all connections. Two other threads build the pages.
-    Their queue has space for one request of every connection.
+    bcrypt has its own two threads and its own queue, which is fair to client addresses and short
+    for each of them. So requests with wrong passwords neither delay authenticated requests, nor
+    occupy all connections, nor keep the right password of another address from being checked. Two
+    other threads build the pages. Their queue has space for one request of every connection.
 
     respond: builds a response; called on a worker thread.
     fast: functions that build a response on the event loop, keyed by path.
@@ -72,16 +76,29 @@ class RequestDispatcher:
         self._post = post
         self._deliver = deliver
         self._responders = WorkerPool("web-respond", 2, connections)
-        self._authenticators = WorkerPool("web-bcrypt", 2, max(1, connections // 4))
+        self._authenticators = FairWorkerPool(
+            "web-bcrypt",
+            threads=2,
+            queue_length=connections,
+            client_queue_length=max(1, connections // _MAX_CHECKS_SHARE),
+        )
 
     def dispatch(self, connection: Connection, request: Request) -> RenderedResponse | None:
         """Returns the response to a request; None if it will be passed to `deliver` later.
 
         Call it on the thread of the event loop.
+
+        Raises:
+            ConnectionAbortedError: the connection was made under other settings for TLS or client
+                certificates, and must be closed without a response.
         """
         self._security.refresh()
         security = self._security.current
+        if connection.access != security.access:
+            raise ConnectionAbortedError
         connection.extra_headers = security.headers or {}
+        if security.rate_limit and not security.rate_limit.take(time.monotonic()):
+            return connection.render(_TOO_MANY)
         if security.auth is None:
             return self._dispatch_authenticated(connection, request)
         field = request.headers.get("authorization")
@@ -89,21 +106,24 @@ class RequestDispatcher:
             return connection.render(_UNAUTHORIZED)
         if security.auth.is_cached(field):
             return self._dispatch_authenticated(connection, request)
-        job = partial(self._authenticate, connection, request, security.auth, field)
-        return None if self._authenticators.submit(job) else connection.render(_BUSY)
+        job = partial(self._authenticate, connection, request, field)
+        is_queued = self._authenticators.submit(
+            connection.peer, job, lambda: connection.phase is ConnectionPhase.PROCESSING
+        )
+        return None if is_queued else connection.render(_BUSY)
 
     def stop(self) -> None:
         """Drop all queued requests and end the worker threads, without waiting for them."""
         self._responders.stop()
         self._authenticators.stop()
 
-    def _authenticate(
-        self, connection: Connection, request: Request, auth: "BasicAuth", field: str
-    ) -> None:
+    def _authenticate(self, connection: Connection, request: Request, field: str) -> None:
         """Check the password of a request. This method runs on a worker thread."""
         if connection.phase is ConnectionPhase.PROCESSING:
-            # The same password may have been checked while this request waited.
-            is_valid = auth.is_cached(field) or auth.verify(field)
+            # The configuration may have changed, and the same password may have been checked, while
+            # this request waited.
+            auth = self._security.current.auth
+            is_valid = auth is None or auth.is_cached(field) or auth.verify(field)
             self._post(partial(self._authenticated, connection, request, is_valid))
 
     def _authenticated(self, connection: Connection, request: Request, is_valid: bool) -> None:
@@ -140,53 +160,3 @@ class RequestDispatcher:
             # An error while building a page must not end the worker thread.
             _log.exception("answering %s %.200r failed", request.method, request.path)
             return connection.render(_FAILED)
-
-
-class WorkerPool:
-    """Runs jobs on a fixed number of daemon threads. A job must not raise an exception.
-
-    concurrent.futures is not used because it joins its threads at exit: a thread that hangs would
-    block the exit. The constructor starts all threads. So if the limit on threads is too low, the
-    start of the daemon fails, not the first request.
-
-    name: the beginning of the threads' names.
-    threads: the number of threads.
-    queue_length: the maximum number of jobs that wait for a thread.
-    """
-
-    def __init__(self, name: str, threads: int, queue_length: int) -> None:
-        self._queue: queue.Queue[Job | None] = queue.Queue(queue_length)
-        self._threads = [
-            threading.Thread(target=self._work, name=f"{name}-{n}", daemon=True)
-            for n in range(threads)
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def submit(self, job: Job) -> bool:
-        """Queue a job; returns False if the queue is full.
-
-        Call it only on the thread that calls `stop`.
-        """
-        try:
-            self._queue.put_nowait(job)
-        except queue.Full:
-            return False
-        return True
-
-    def stop(self) -> None:
-        """Drop the queued jobs, and make each thread end after its current job. Does not wait."""
-        while True:
-            try:
-                self._queue.get_nowait()
-            except queue.Empty:
-                break
-        self._queue.put_nowait(None)
-
-    def _work(self) -> None:
-        while job := self._queue.get():
-            job()
-        try:
-            self._queue.put_nowait(None)  # ends the next thread
-        except queue.Full:
-            return

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from exporter.errors import ExporterError
+from exporter.printable import printable
 
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP/(\d)\.(\d)")
 # strip() removes white space around a value later. A pattern for it would take quadratic time.
@@ -81,7 +82,7 @@ class BadRequest(ExporterError):
 
 def plain_response(status: HTTPStatus, text: str, *headers: tuple[str, str]) -> Response:
     """Returns a plain-text response of one line. `text` must not contain data from the client."""
-    return Response(status, _PLAIN, f"{text}\n".encode(), headers)
+    return Response(status, _PLAIN, f"{printable(text)}\n".encode(), headers)
 
 
 def error_response(e: BadRequest) -> Response:
@@ -143,7 +144,7 @@ def render_response(
     """
     status = HTTPStatus(response.status)
     fields = {
-        "Date": formatdate(unix_time, usegmt=True),
+        **_date(unix_time),
         "Content-Type": response.content_type,
         "Content-Length": str(len(response.body)),
         "X-Content-Type-Options": "nosniff",
@@ -158,6 +159,17 @@ def render_response(
             raise ValueError(f"a header field with control characters: {text!r}")
     head = "\r\n".join((*lines, "\r\n")).encode("latin-1")
     return RenderedResponse(head, response.body if body else b"")
+
+
+def _date(unix_time: float) -> dict[str, str]:
+    """Returns the Date field; empty if the clock is wrong, because a year has four digits.
+
+    Without a usable clock, a server must not send the field (RFC 9110, 6.6.1).
+    """
+    try:
+        return {"Date": formatdate(unix_time, usegmt=True)}
+    except (OverflowError, ValueError, OSError):
+        return {}
 
 
 def _fields(lines: list[bytes]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from exporter.errors import ConfigError
+from exporter.web.rate_limit import RateLimit
 
 if TYPE_CHECKING:
     from exporter.web.auth import BasicAuth  # imports bcrypt
@@ -28,17 +29,30 @@ class Security:
     tls: the TLS settings; None means plain HTTP.
     auth: checks user names and passwords; None means that no password is required.
     headers: additional header fields in every response, keyed by name; None means no field.
+    rate_limit: limits the rate of requests; None means no limit.
     files: the configuration file, and the certificate and key files that it names.
     """
 
     tls: "ServerTls | None" = None
     auth: "BasicAuth | None" = None
     headers: Mapping[str, str] | None = None
+    rate_limit: RateLimit | None = None
     files: tuple[Path, ...] = ()
 
+    @property
+    def access(self) -> tuple[object, ...] | None:
+        """What a connection must fulfil (`ServerTls.access`); None means plain HTTP."""
+        return self.tls.access if self.tls else None
 
-def load_security(path: Path) -> Security:
+
+_NO_SECURITY = Security()
+
+
+def load_security(path: Path, old: Security = _NO_SECURITY) -> Security:
     """Returns the settings of a web configuration file, with its certificate and key loaded.
+
+    old: the current settings. The new ones use the cache of valid credentials and the state of the
+        rate limit.
 
     Raises:
         ConfigError: the file is not usable. The error names the file, the key and the remedy.
@@ -52,8 +66,9 @@ def load_security(path: Path) -> Security:
         files += [file for file in tls_files if file]
     return Security(
         tls=_tls(web.tls) if web.tls else None,
-        auth=_auth(web.users) if web.users else None,
+        auth=_auth(web.users, old.auth) if web.users else None,
         headers=dict(web.headers),
+        rate_limit=_rate_limit(web.rate_limit, old.rate_limit) if web.rate_limit else None,
         files=tuple(files),
     )
 
@@ -83,7 +98,7 @@ class ReloadableSecurity:
         if self._path:
             with self._lock:
                 self._stamp = _stamp(self.current.files)
-                self._replace(load_security(self._path))
+                self._replace(load_security(self._path, self.current))
 
     def refresh(self) -> None:
         """Load the configuration again if one of its files has changed.
@@ -100,7 +115,7 @@ class ReloadableSecurity:
             # happens in between.
             self._stamp = _stamp(self.current.files)
             try:
-                new = load_security(self._path)
+                new = load_security(self._path, self.current)
                 _check_not_weaker(self._path, self.current, new)
             except ConfigError as e:
                 _log.error("web configuration not reloaded, the old one stays in force: %s", e)
@@ -120,10 +135,18 @@ def _tls(config: "TlsConfig") -> "ServerTls":
     return make_tls(config)
 
 
-def _auth(users: Mapping[str, str]) -> "BasicAuth":
+def _auth(users: Mapping[str, str], old: "BasicAuth | None") -> "BasicAuth":
     from exporter.web.auth import BasicAuth  # noqa: PLC0415  bcrypt
 
-    return BasicAuth(users)
+    return BasicAuth(users, old.checked if old else None)
+
+
+def _rate_limit(config: tuple[float, int], old: RateLimit | None) -> RateLimit:
+    interval_seconds, burst = config
+    if burst < 1:
+        _log.warning("rate_limit: a burst of 0 allows no request; set burst to 1 or more")
+    new = RateLimit(interval_seconds, burst)
+    return old if old == new else new
 
 
 def _stamp(files: tuple[Path, ...]) -> _Stamp:
@@ -144,6 +167,7 @@ def _check_not_weaker(path: Path, old: Security, new: Security) -> None:
         name
         for name, is_lost in (
             ("basic_auth_users", old.auth and not new.auth),
+            ("rate_limit", old.rate_limit and not new.rate_limit),
             ("tls_server_config", old.tls and not new.tls),
             ("client_auth_type", _verify_mode(old) > _verify_mode(new)),
             ("client_allowed_sans", old.tls and old.tls.sans and new.tls and not new.tls.sans),

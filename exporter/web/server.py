@@ -17,15 +17,15 @@ from pathlib import Path
 from selectors import EVENT_READ
 from types import MappingProxyType
 
-from exporter.web.connection import (
-    GRACE_SECONDS,
-    ClientLimits,
-    Connection,
-    ConnectionPhase,
-    connection_to_evict,
-)
+from exporter.web.connection import ClientLimits, Connection, ConnectionPhase
 from exporter.web.dispatcher import FastPaths, RequestDispatcher, Respond
 from exporter.web.event_loop import EventLoop
+from exporter.web.eviction import (
+    GRACE_SECONDS,
+    connection_to_displace,
+    connection_to_evict,
+    grace_seconds,
+)
 from exporter.web.http_message import RenderedResponse, Request, Response
 from exporter.web.listen import listen
 from exporter.web.security import ReloadableSecurity
@@ -42,9 +42,6 @@ _EXHAUSTED_PAUSE_SECONDS = 0.1
 #: Maximum number of connections that are accepted per turn of the event loop.
 _MAX_ACCEPTS_PER_TURN = 32
 
-#: Time in seconds after which the workers count as hanging. This applies if all connections wait
-#: for workers, and one of them has waited for longer.
-_HANG_SECONDS = 0.5
 #: Maximum time in seconds that `stop` waits for the thread of the server.
 _STOP_SECONDS = 0.5
 
@@ -96,6 +93,7 @@ class HttpServer:
             ConfigError: an address cannot be bound, or the web configuration is not usable.
         """
         self._security = ReloadableSecurity(self._web_config)
+        self._applied_security = self._security.current
         self._listeners = listen(self.addresses)
         self.addresses = [listener.getsockname()[:2] for listener in self._listeners]
         self._loop = EventLoop()
@@ -128,6 +126,8 @@ class HttpServer:
             ConfigError: the new configuration is not usable. The old one stays in force.
         """
         self._security.reload()
+        # Wakes up the event loop, which closes connections that the new settings do not allow.
+        self._loop.post(lambda: None)
 
     def stop(self) -> None:
         """Close all connections and end the server. Takes at most half a second."""
@@ -151,10 +151,14 @@ class HttpServer:
     def _tick(self, now: float) -> float:
         """End the pause of accepting if it is over, and end connections whose deadline has passed.
 
+        Connections that the current security settings do not allow are closed.
+
         Returns the monotonic time at which it must be called again; infinity means never.
         """
         if now >= self._listen_again:
             self._listen()
+        if self._security.current is not self._applied_security:
+            self._apply_security()
         if now >= self._next_deadline:
             for connection in [c for c in self._connections if c.deadline <= now]:
                 try:
@@ -164,6 +168,12 @@ class HttpServer:
                     self._close(connection, abort=connection.phase is ConnectionPhase.WRITING)
             self._next_deadline = min((c.deadline for c in self._connections), default=float("inf"))
         return min(self._next_deadline, self._listen_again)
+
+    def _apply_security(self) -> None:
+        self._applied_security = self._security.current
+        access = self._applied_security.access
+        for connection in [c for c in self._connections if c.access != access]:
+            self._close(connection, abort=connection.phase is ConnectionPhase.WRITING)
 
     def _listen(self) -> None:
         self._listen_again = float("inf")
@@ -196,7 +206,9 @@ class HttpServer:
         Without the pause, a waiting client would keep the event loop busy.
         """
         if self._connections:
-            self._make_room()
+            before = len(self._connections)
+            if self._make_room() and len(self._connections) == before:
+                self._pause(GRACE_SECONDS)
             return
         if not self._is_exhausted:
             self._is_exhausted = True
@@ -208,15 +220,22 @@ class HttpServer:
         self._pause(_EXHAUSTED_PAUSE_SECONDS)
 
     def _pause(self, seconds: float) -> None:
-        """Stop accepting connections for this time. New clients wait in the kernel's queue."""
+        """Stop accepting connections for this time. New clients wait in the kernel's queue.
+
+        The pause ends earlier if a connection is closed or can be evicted.
+        """
         for listener in self._listeners:
             self._loop.watch(listener, EVENT_READ, 0, lambda: None)
         self._listen_again = time.monotonic() + seconds
 
+    def _end_pause(self) -> None:
+        if self._listen_again < float("inf"):
+            self._listen_again = 0.0
+
     def _admit(self, sock: socket.socket, peer: str) -> None:
         self._security.refresh()
         security = self._security.current
-        if len(self._connections) >= self._limits.connections:
+        if len(self._connections) >= self._limits.connections and not self._displace(peer):
             with contextlib.suppress(OSError):
                 sock.setblocking(False)
                 if not security.tls:
@@ -234,23 +253,37 @@ class HttpServer:
         self._connections.add(connection)
         self._serve(connection)
 
+    def _displace(self, peer: str) -> bool:
+        """Drop the request of another client for this one; returns False if it must be refused.
+
+        The other client receives status 503.
+        """
+        displaced = connection_to_displace(self._connections, peer)
+        if displaced is None:
+            return False
+        with contextlib.suppress(OSError):
+            displaced.expire()
+        self._close(displaced)
+        return True
+
     def _make_room(self) -> bool:
         """Evict a connection for a new one; returns True if the new connection can be accepted.
 
         False means that the new connection must wait in the kernel's queue. If all connections wait
         for workers that hang, the result is True without an eviction. The caller must then accept
-        the new connection and refuse it.
+        the new connection, and displace another one or refuse the new one.
         """
         now = time.monotonic()
         evicted = connection_to_evict(self._connections, now)
         if evicted is None:
-            if now - min(c.phase_since for c in self._connections) > _HANG_SECONDS:
-                return True
+            return True
+        if evicted.phase is ConnectionPhase.PROCESSING:
+            # Its response says `Connection: close`, or the connection closes after it.
+            evicted.is_last_request = True
             self._pause(GRACE_SECONDS)
             return False
-        age = now - evicted.phase_since
-        if age < GRACE_SECONDS:
-            self._pause(GRACE_SECONDS - age)
+        if grace := grace_seconds(evicted, now):
+            self._pause(grace)
             return False
         # An abort also discards a response that the client has not received.
         abort = evicted.phase not in {ConnectionPhase.IDLE, ConnectionPhase.LINGERING}
@@ -266,6 +299,8 @@ class HttpServer:
         except OSError:
             self._close(connection)
         else:
+            if connection.phase in {ConnectionPhase.IDLE, ConnectionPhase.LINGERING}:
+                self._end_pause()
             if has_more:
                 self._loop.post(partial(self._serve, connection))
 
@@ -299,3 +334,4 @@ class HttpServer:
         )
         self._connections.discard(connection)
         connection.close(abort=abort)
+        self._end_pause()

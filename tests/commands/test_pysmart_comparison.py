@@ -1,11 +1,14 @@
 """Our parsing of smartctl's output compared with pySMART's."""
 
+import contextlib
+import re
 from typing import Any
 
 import pytest
 
 from exporter.commands.pysmart_comparison import Difference, find_differences
 from exporter.drives.smart_report import parse_report
+from exporter.errors import ParseError
 from exporter.smart.second_opinion import second_opinion
 from tests.smart import smartctl_texts
 
@@ -113,5 +116,22 @@ def test_another_sensor_explains_only_a_few_degrees() -> None:
     report = smartctl_texts.pair("ATA")
     report["temperature"]["current"] = 38
     assert "the source that smartctl prefers" in known(report, "temperature_celsius")
-    report["temperature"]["current"] = 62
+    report["temperature"]["current"] = 49
     assert ["temperature_celsius"] == unexplained(report)
+
+
+@pytest.mark.parametrize("protocol", smartctl_texts.PAIRS)
+@pytest.mark.parametrize("digits", [20, 400, 5000])
+def test_a_number_of_any_length_from_a_drive_is_compared(protocol: str, digits: int) -> None:
+    """pySMART accepts such a number. Before, its difference to ours raised OverflowError."""
+    report = smartctl_texts.pair(protocol)
+    lines: list[str] = report["smartctl"]["output"]
+    differing: set[str] = set()
+    for place, line in enumerate(lines):
+        for number in re.finditer(r"\d[\d,]*", line):
+            long = line[: number.start()] + digits * "9" + line[number.end() :]
+            report["smartctl"]["output"] = [*lines[:place], long, *lines[place + 1 :]]
+            # ParseError: the line is too long, or pySMART refuses the number.
+            with contextlib.suppress(ParseError):
+                differing |= set(unexplained(report))
+    assert "power_on_seconds" in differing

@@ -128,10 +128,7 @@ def test_too_little_free_space_is_an_error(place: Place) -> None:
 def test_a_signal_stops_fio_and_removes_the_file(place: Place, number: signal.Signals) -> None:
     """The limit is larger than what can be written in the time; the samples are reported anyway."""
     with place.begin("slc", str(place.directory), "--bytes=8GiB", "--yes", "--anyway") as child:
-        until = time.monotonic() + 20
-        while not place.fios():
-            assert time.monotonic() < until
-            time.sleep(0.02)
+        place.await_fio()
         time.sleep(0.6)
         ended = end(child, number)
     assert ended.status in (0, 1, 3), ended.said

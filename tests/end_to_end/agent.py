@@ -12,10 +12,11 @@ from types import TracebackType
 from typing import Any
 
 import exporter
+from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.daemon import environment
 
-_START_SECONDS = 20.0
-_STOP_SECONDS = 10.0
+_START_SECONDS = PATIENCE_SECONDS
+_STOP_SECONDS = PATIENCE_SECONDS
 #: As /usr/bin/ssd-exporter of the packages starts it (packaging/install.sh): isolated, and without
 #: site-packages. Python 3.10 has no tomllib, so the directory of tomli is added.
 _PLACES = [str(Path(exporter.__file__).parents[1])]

@@ -76,13 +76,18 @@ SATA = Kind(
 
 
 class Host:
-    """A host in the directory `place`; `flags` configure the exporter for it."""
+    """A host in the directory `place`; `flags` configure the exporter for it.
 
-    def __init__(self, name: str, kind: Kind, place: Path) -> None:
+    memory: a directory in memory, for the files that change several times a second.
+    """
+
+    def __init__(self, name: str, kind: Kind, place: Path, memory: Path) -> None:
         self.name = name
         self.place = place
-        for part in ("proc", "sys", "rootfs"):
+        for part in ("sys", "rootfs"):
             (place / part).mkdir(parents=True)
+        memory.mkdir()
+        (place / "proc").symlink_to(memory)
         copy_files(FOLDERS / kind.folder, place)
         self.counters = Counters(place, kind.disks)
         self.drives = Drives(place, kind.reports, self.counters)

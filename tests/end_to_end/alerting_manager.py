@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-_START_SECONDS = 30.0
-_STOP_SECONDS = 10.0
+from tests.duration import PATIENCE_SECONDS
+
+_START_SECONDS = PATIENCE_SECONDS
+_STOP_SECONDS = PATIENCE_SECONDS
 _LISTENS = re.compile(r'msg="Listening on" address=(127\.0\.0\.1:\d+)')
 
 
@@ -81,7 +83,7 @@ class Alertmanager:
         """Returns the firing alerts of a host, including inhibited ones."""
         asked = urllib.parse.urlencode({"filter": f'instance="{instance}"'})
         with urllib.request.urlopen(
-            f"http://{self.address}/api/v2/alerts?{asked}", timeout=10
+            f"http://{self.address}/api/v2/alerts?{asked}", timeout=PATIENCE_SECONDS
         ) as answer:
             found = json.load(answer)
         names = {each["fingerprint"]: each["labels"]["alertname"] for each in found}

@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Literal
 
+from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.page import Page
 
-_START_SECONDS = 20.0
-_STOP_SECONDS = 10.0
+_START_SECONDS = PATIENCE_SECONDS
+_STOP_SECONDS = PATIENCE_SECONDS
 _SERVES = re.compile(r"serves https?://127\.0\.0\.1:(\d+)/")
 _SAMPLES = re.compile(r"^ssd_sampler_samples_total (\d+)$", re.MULTILINE)
 
@@ -59,7 +61,7 @@ def run(argv: list[str], more: Mapping[str, str] | None = None) -> tuple[int, st
     """Runs a program to its end. Returns exit status, standard output and standard error.
 
     Raises:
-        TimeoutExpired: it did not end in twenty seconds.
+        TimeoutExpired: it did not end.
     """
     ended = subprocess.run(
         argv,
@@ -81,11 +83,14 @@ class Daemon:
 
     Raises:
         RuntimeError: it ended before it served; its own words are in the text.
-        TimeoutError: it does not serve in twenty seconds.
+        TimeoutError: it does not serve.
     """
 
     process: subprocess.Popen[bytes]
     port: int
+    #: Mode in which the log is opened at each start.
+    #: With "ab", the caller must empty the log before a restart: it contains the port.
+    log_mode: Literal["wb", "ab"] = "wb"
 
     def __init__(
         self,
@@ -113,7 +118,7 @@ class Daemon:
 
     def launch(self) -> None:
         """Starts the daemon without waiting."""
-        with self._log.open("wb") as log:
+        with self._log.open(self.log_mode) as log:
             self.process = subprocess.Popen(
                 self._argv,
                 stdin=subprocess.DEVNULL,
@@ -143,7 +148,7 @@ class Daemon:
 
     def get(self, path: str, method: str = "GET", **headers: str) -> Answer:
         """Sends one request on a new connection; ``Accept_Encoding`` is Accept-Encoding."""
-        link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
         try:
             link.request(method, path, headers={k.replace("_", "-"): v for k, v in headers.items()})
             answer = link.getresponse()
@@ -158,8 +163,8 @@ class Daemon:
 
     def next_page(self, samples: int = 1) -> Page:
         """Returns the page right after this number of further samples."""
-        wanted = _samples(self._text()) + samples
-        while _samples(text := self._text()) < wanted:
+        wanted = sample_count(self._text()) + samples
+        while sample_count(text := self._text()) < wanted:
             time.sleep(0.02)
         return Page.parse(text)
 
@@ -208,7 +213,8 @@ class Daemon:
             time.sleep(0.02)
 
 
-def _samples(text: str) -> int:
+def sample_count(text: str) -> int:
+    """Returns the number of samples that a page shows."""
     found = _SAMPLES.search(text)
     if found is None:
         raise AssertionError("the page does not say how many samples were taken")

@@ -21,7 +21,7 @@ source = "{source}"
 directory = "{directory}"
 nvme_interval_seconds = 10
 interval_seconds = 10
-timeout_seconds = 1
+timeout_seconds = 4
 rescan_seconds = 60
 """
 

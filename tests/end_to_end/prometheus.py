@@ -11,8 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-_START_SECONDS = 30.0
-_STOP_SECONDS = 10.0
+from tests.duration import PATIENCE_SECONDS
+
+_START_SECONDS = PATIENCE_SECONDS
+_STOP_SECONDS = PATIENCE_SECONDS
 _LISTENS = re.compile(r'msg="Listening on" address=(127\.0\.0\.1:\d+)')
 
 _CONFIG = """\
@@ -41,7 +43,7 @@ class Prometheus:
 
     Raises:
         RuntimeError: it ended before it was ready; the message contains its log.
-        TimeoutError: it was not ready within thirty seconds.
+        TimeoutError: it was not ready.
     """
 
     _process: subprocess.Popen[bytes]
@@ -112,7 +114,9 @@ class Prometheus:
 
     def counts(self, name: str) -> float:
         """Returns the sum of a counter that Prometheus exports about itself."""
-        with urllib.request.urlopen(f"http://{self._address}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(
+            f"http://{self._address}/metrics", timeout=PATIENCE_SECONDS
+        ) as answer:
             lines = answer.read().decode().splitlines()
         values = [line.rpartition(" ")[2] for line in lines if re.match(rf"{name}[{{ ]", line)]
         if not values:
@@ -124,7 +128,7 @@ class Prometheus:
         found = self._ask("targets/metadata")
         return {each["metric"]: each["type"] for each in found}
 
-    def wait_for(self, expression: str, seconds: float = 20.0) -> float:
+    def wait_for(self, expression: str, seconds: float = PATIENCE_SECONDS) -> float:
         """Waits until the expression has a result, and returns the Unix time of that moment.
 
         Raises:
@@ -140,7 +144,7 @@ class Prometheus:
     def _ask(self, what: str, **parameters: str) -> Any:
         address = f"http://{self._address}/api/v1/{what}?{urllib.parse.urlencode(parameters)}"
         try:
-            with urllib.request.urlopen(address, timeout=10) as answer:
+            with urllib.request.urlopen(address, timeout=PATIENCE_SECONDS) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as e:
             raise AssertionError(f"{what} {parameters}: {e.read()[:500]!r}") from e

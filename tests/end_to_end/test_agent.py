@@ -17,6 +17,7 @@ import pytest
 import exporter
 from exporter.smart.document_directory import DocumentWriter
 from exporter.smart.poll_document import Heartbeat, PollDocument
+from tests.duration import at_most
 from tests.end_to_end.agent import Agent
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.made_up import MadeUpDrives
@@ -132,9 +133,8 @@ def test_sigterm_ends_the_agent_within_a_second_while_drives_hang(
     running = [drives.hangs(name) for name in ("rig1", "rig2", "rig4")]
     with agent_of(drives, tmp_path / "agent") as agent:
         agent.wait_until(lambda: all(file.read_text() for file in running), "all hang")
-        stopped_at = time.monotonic()
-        assert 0 == agent.stop()
-        assert time.monotonic() - stopped_at < 1
+        with at_most(1):
+            assert 0 == agent.stop()
     for file in running:
         assert not Path("/proc", file.read_text().strip()).exists()
     assert [] == agent.complaints
@@ -234,7 +234,8 @@ def test_a_full_run_directory_loses_only_documents_that_do_not_fit(
             resize(4096)
             page = await_page(daemon, lambda page: 6 == sum(up(page).values()), 15 + SOON)
             assert 1 == page.value("ssd_collector_success", collector="smart")
-        assert [] == daemon.complaints
+        # A drive without a document for half a minute is reported as not answering.
+        assert [] == [line for line in daemon.complaints if " does not answer: " not in line]
         agent.wait_until(lambda: "can be written again" in agent.log, "the recovery")
 
 
@@ -252,7 +253,7 @@ def forge_link(file: Path) -> str:
     elsewhere = file.with_name("elsewhere")
     file.rename(elsewhere)
     file.symlink_to(elsewhere)
-    return "symbolic links"
+    return "symbolic link"
 
 
 def forge_second_name(file: Path) -> str:
@@ -320,8 +321,8 @@ def test_no_document_of_a_directory_that_others_can_write_is_trusted(
 def test_values_of_a_killed_agent_are_removed_when_they_are_too_old(
     tmp_path: Path, drives: MadeUpDrives
 ) -> None:
-    """Its last documents are 55 s old; the shortest maximum age is 60 s."""
-    polled_at = time.time() - 55
+    """Its last documents are 45 s old; the shortest maximum age is 60 s."""
+    polled_at = time.time() - 45
     writer = DocumentWriter(drives.directory)
     drives_in_heartbeat = []
     for number in range(2):
@@ -338,7 +339,7 @@ def test_values_of_a_killed_agent_are_removed_when_they_are_too_old(
         page = await_page(daemon, lambda page: {"rig0": 1.0, "rig1": 1.0} == up(page))
         assert 1 == page.value("ssd_collector_success", collector="smart")
         assert 2 == len(list(page.find("ssd_smart_healthy")))
-        page = await_page(daemon, lambda page: not up(page), 5 + SOON)
+        page = await_page(daemon, lambda page: not up(page), 15 + SOON)
         assert time.time() - polled_at > 60
         assert [] == [name for name, _ in page.samples if name.startswith("ssd_ata_attribute")]
         assert [] == list(page.find("ssd_smart_healthy"))
@@ -381,6 +382,28 @@ def test_a_reload_reads_the_settings_once(tmp_path: Path, drives: MadeUpDrives) 
     assert [] == agent.complaints
 
 
+def test_a_reload_of_a_file_that_hangs_keeps_the_settings_and_delays_no_heartbeat(
+    tmp_path: Path, drives: MadeUpDrives
+) -> None:
+    """Nothing writes to the pipe. After the file is replaced, the next reload applies it."""
+    with agent_of(drives, tmp_path / "agent") as agent:
+        agent.settled(6)
+        agent.config.unlink()
+        os.mkfifo(agent.config)
+        agent.reload()
+        agent.wait_until(lambda: len(agent.complaints) > 0, "the error")
+        (complaint,) = agent.complaints
+        assert "the previous settings remain active" in complaint
+        assert f"{agent.config} was not read within 5 s" in complaint
+        failed_at = time.time()
+        agent.wait_until(lambda: agent.heartbeat()["at"] > failed_at, "a heartbeat", 15 + SOON)
+        agent.config.unlink()
+        agent.config.write_text(drives.config() + 'exclude = "rig[23]"\n')
+        agent.reload()
+        agent.wait_until(lambda: len(agent.polls()) == 4, "two are excluded")
+        assert 0 == agent.stop()
+
+
 def test_the_agent_survives_many_sighups(tmp_path: Path, drives: MadeUpDrives) -> None:
     with agent_of(drives, tmp_path / "agent") as agent:
         agent.settled(6)
@@ -417,7 +440,8 @@ def test_a_smartctl_that_must_not_be_killed_survives_a_reload_and_is_not_started
     tmp_path: Path, drives: MadeUpDrives
 ) -> None:
     """A second smartctl would write to the volume beside the first."""
-    drives.stand_in.does("bridge", "sleep 4\n")
+    go = tmp_path / "go"
+    drives.stand_in.does("bridge", f"while [ ! -e {go} ]; do sleep 0.05; done\n")
     bridge = '[[smart.drive]]\npath = "/dev/bridge"\ntype = "jmb39x,0"\n'
     config = drives.config(more=bridge)
     with Agent(tmp_path / "agent", drives.directory, *drives.flags, config=config) as agent:
@@ -426,13 +450,13 @@ def test_a_smartctl_that_must_not_be_killed_survives_a_reload_and_is_not_started
             return len([call for call in drives.stand_in.calls() if call.endswith("/dev/bridge")])
 
         agent.wait_until(lambda: calls() == 1, "it is polled")
-        started = time.monotonic()
         agent.config.write_text(drives.config(more='exclude = "rig[23]"\n' + bridge))
         agent.reload()
         agent.wait_until(lambda: "settings reloaded" in agent.log, "the reload")
-        agent.wait_until(lambda: calls() == 2, "it is polled again")
-        assert time.monotonic() - started > 3, "the first smartctl still ran"
         agent.wait_until(lambda: {"/dev/rig2", "/dev/rig3"}.isdisjoint(agent.polls()), "excluded")
+        assert 1 == calls(), "the first smartctl still runs"
+        go.touch()
+        agent.wait_until(lambda: calls() == 2, "it is polled again")
 
 
 def test_a_reload_can_move_the_documents_to_another_directory(

@@ -16,17 +16,11 @@ from tests.alerts import rules
 from tests.end_to_end.alerting_scenes import SCENES
 from tests.end_to_end.alerting_stage import Act, Scene, Stage, perform, stage
 from tests.end_to_end.programs import need
-from tests.required import lacking
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 #: Timeout of the scenes, in seconds. The longest scene takes two minutes.
-LONGEST_SECONDS = 200.0
-
-#: If the counters did not advance for this time, in seconds, a failure of the test is not valid,
-#: because the machine is too busy: 0.7 s are most of a minute of the rules. The test needs a fifth
-#: of two cores.
-TOO_BUSY_SECONDS = 0.7
+LONGEST_SECONDS = 400.0
 
 #: The faults that the project promises to detect, and the scene that tests each.
 FAULTS = {
@@ -59,12 +53,6 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     need("prometheus", "prometheus-alertmanager", "fio")
     with stage(tmp_path_factory.mktemp("alerting"), SCENES) as found:
         perform(found.acts, LONGEST_SECONDS)
-        stood_still = max(act.host.counters.stood_still_seconds for act in found.acts)
-        as_told = all(list(act.scene.events) == act.events for act in found.acts)
-        if not as_told and stood_still > TOO_BUSY_SECONDS:
-            lacking(
-                f"the machine is too busy: the counters did not advance for {stood_still:.1f} s"
-            )
         yield found
 
 
@@ -135,6 +123,11 @@ def test_no_rule_fails_and_no_program_logs_an_error(played: Stage) -> None:
     assert [] == played.prometheus.complaints
     assert [] == played.manager.complaints
     complaints = {act.scene.name: act.daemon.complaints for act in played.acts}
-    (of_probe,) = complaints.pop("probe")
+    (of_probe,) = [each for each in complaints.pop("probe") if " does not answer: " not in each]
     assert "probe fsync of nvme1n1: fio: no report, with exit status 1" in of_probe
-    assert {} == {name: said for name, said in complaints.items() if said}
+    # A drive that stops answering is logged.
+    others = {
+        name: [line for line in lines if " does not answer: " not in line]
+        for name, lines in complaints.items()
+    }
+    assert {} == {name: lines for name, lines in others.items() if lines}

@@ -2,14 +2,14 @@
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.daemon import Daemon
+from tests.duration import ahead_of_other_work, at_most, pressure_seconds, wait_until
+from tests.end_to_end.daemon import Daemon, sample_count
 from tests.end_to_end.host import Host
 from tests.end_to_end.page import Page
 from tests.linux import trees
@@ -54,33 +54,47 @@ def repeatedly(step: Callable[[int], None], seconds: float) -> Iterator[None]:
         thread.join()
 
 
+def answer(daemon: Daemon, path: str, **headers: str) -> str:
+    """Returns the body. Waits while the machine is too slow to render it within the time limit."""
+    answers = []
+
+    def is_answered() -> bool:
+        answers.append(daemon.get(path, **headers))
+        return answers[-1].status == 200
+
+    wait_until(is_answered, f"a response to {path}")
+    return answers[-1].body.decode()
+
+
 def test_two_thousand_devices_with_special_names_make_a_valid_page(tmp_path: Path) -> None:
     host = Host(tmp_path)
     names = [*NAMES, *(f"sd{number}q" for number in range(2000 - len(NAMES)))]
     for number, name in enumerate(names):
         host.disk(name, number)
     host.diskstats(names)
-    with Daemon(tmp_path / "daemon", *host.flags) as daemon:
-        begin = time.monotonic()
-        daemon.get("/metrics")
-        first_seconds = time.monotonic() - begin
+    waited = pressure_seconds()
+    # The server limits the time of a response, so the daemon must not wait for a CPU.
+    with ahead_of_other_work(), Daemon(tmp_path / "daemon", *host.flags) as daemon:
+        with at_most(5, "the first page of 2,000 devices"):
+            answer(daemon, "/metrics")
         host.diskstats(names, operations=50)
-        page = daemon.next_page(2)
-        openmetrics = daemon.get("/metrics", Accept="application/openmetrics-text").body.decode()
-        html = daemon.get("/").body.decode()
+        wanted = sample_count(answer(daemon, "/metrics")) + 2
+        wait_until(lambda: sample_count(answer(daemon, "/metrics")) >= wanted, "two more samples")
+        page = Page.parse(answer(daemon, "/metrics"))
+        openmetrics = answer(daemon, "/metrics", Accept="application/openmetrics-text")
+        html = answer(daemon, "/")
         memory = daemon.resident_bytes()
 
-    expected = set(names)
-    assert expected == page.labels("ssd_device_info", "device")
+    assert set(names) == page.labels("ssd_device_info", "device")
     writes = page.find("ssd_disk_writes_completed_total")
-    assert dict.fromkeys(expected, 50) == {labels["device"]: value for labels, value in writes}
-    assert 0 == page.value("ssd_sampler_gaps_total")
+    assert dict.fromkeys(names, 50) == {labels["device"]: value for labels, value in writes}
+    # Other tasks may delay a sample. Each gap means that they waited for longer than an interval.
+    assert page.value("ssd_sampler_gaps_total") <= pressure_seconds() - waited
     again = Page.parse(openmetrics, openmetrics=True)
-    assert expected == again.labels("ssd_disk_io_now", "device")
+    assert set(names) == again.labels("ssd_disk_io_now", "device")
     assert "<script>" not in html
     assert "sd&lt;script&gt;" in html
     assert [] == daemon.complaints
-    assert first_seconds < 5  # generous: a page of 2,000 devices on a busy machine
     assert memory < 400 << 20
 
 
@@ -133,11 +147,11 @@ def test_a_device_that_flaps_ten_times_a_second_costs_no_page_and_no_memory(
 
     config = "sampler.interval_seconds = 0.1"
     with Daemon(tmp_path / "daemon", *host.flags, config=config) as daemon:
-        pages, resident = [], []
+        pages: list[Page] = []
+        resident: list[int] = []
         # Not a divisor of the sampling interval: otherwise each sample could show the same state.
         with repeatedly(flap, 0.047):
-            until = time.monotonic() + 6
-            while time.monotonic() < until:
+            while not pages or pages[-1].value("ssd_sampler_samples_total") <= 55:
                 pages.append(daemon.next_page(2))
                 resident.append(daemon.resident_bytes())
         state = daemon.state / "state.json"
@@ -150,7 +164,6 @@ def test_a_device_that_flaps_ten_times_a_second_costs_no_page_and_no_memory(
         busy = [value for _, value in page.find("ssd_disk_busy_ratio_sum")]
         assert all(0 <= value < 100 for value in busy)
         assert page.value("ssd_collector_success", collector="disk") == 1
-    assert pages[-1].value("ssd_sampler_samples_total") > 45
     settled = max(resident[: len(resident) // 2])
     assert max(resident) - settled < 2 << 20
     assert [] == daemon.complaints

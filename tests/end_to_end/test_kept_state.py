@@ -32,7 +32,7 @@ def test_an_unusable_state_file_is_renamed_and_replaced(tmp_path: Path, kept: st
     assert "starting without it" in complaint
     new = json.loads((state / "state.json").read_text())
     assert 1 == new["version"]
-    assert {aside, state / "state.json"} == set(state.iterdir())
+    assert {aside, state / "state.json", state / "daemon.lock"} == set(state.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import sqlite3
 import time
 from pathlib import Path
 
+from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.agent import Agent
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.made_up import MadeUpDrives
@@ -113,13 +114,20 @@ class Scene:
                 assert not shown or shown in self.whole[name], (name, shown)
                 self.shown += bool(shown)
 
+    def watch_until_shown(self) -> None:
+        """Watches until a further page shows values of all drives, on a machine of any speed."""
+        until, wanted = time.monotonic() + PATIENCE_SECONDS, self.shown + DRIVES
+        while self.shown < wanted:
+            assert time.monotonic() < until, self.daemon.log
+            self.watch(0.1)
+
     def kill(self, *victims: Agent | Daemon) -> None:
         """Sends SIGKILL to all victims at once, and asserts that all documents are valid JSON."""
         for victim in victims:
             assert victim.process.poll() is None, victim.log
             victim.process.send_signal(signal.SIGKILL)
         for victim in victims:
-            victim.process.wait(10)
+            victim.process.wait()
         for file in self.drives.directory.glob("*.json"):
             json.loads(file.read_text())
 
@@ -149,8 +157,10 @@ def test_kill_9_at_any_moment_leaves_complete_documents_and_state(
     for each in both:
         each.launch()
     try:
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             scene.watch(chance.uniform(0, LATEST_SECONDS))
+            if number % 2:
+                scene.watch_until_shown()
             victims = [each for each in both if chance.random() < 0.6] or [scene.daemon]
             scene.kill(*victims)
             if scene.daemon in victims:
@@ -159,8 +169,7 @@ def test_kill_9_at_any_moment_leaves_complete_documents_and_state(
                 victim.launch()
     finally:
         scene.close()
-    assert scene.pages > ROUNDS
-    assert scene.shown > ROUNDS
+    assert scene.shown >= ROUNDS // 2
 
     with scene.agent, scene.daemon:
         scene.agent.settled(DRIVES)

@@ -13,13 +13,14 @@ import pytest
 
 from exporter.linux import mountinfo
 from exporter.probe import location
+from tests.duration import at_most, wait_until
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.page import Page
 from tests.end_to_end.programs import need
 from tests.end_to_end.waiting import await_page
 from tests.required import lacking
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
+pytestmark = pytest.mark.real
 
 ROUNDS = int(os.environ.get("SSD_PROBE_ROUNDS", "5"))
 PROFILES = ("fsync", "page_read", "page_write")
@@ -41,6 +42,11 @@ guard_pressure_ratio = 1
 """
 
 
+#: What others write to the drive during a probe is charged, too. On a busy machine, the default
+#: budget would suffice for a few probes.
+BUDGET_BYTES = 1 << 40
+
+
 def settings(directory: Path, often: str = "") -> str:
     """Returns the settings; `often` contains further keys of each profile."""
     small = "".join(f"[probe.profile.{name}]\nsize_bytes = 8388608\n{often}\n" for name in PROFILES)
@@ -50,6 +56,7 @@ def settings(directory: Path, often: str = "") -> str:
         [probe]
         directory = "{directory}"
         first_delay_seconds = 1.5
+        budget_bytes_per_day = {BUDGET_BYTES}
         {small}{GATE}
     """
 
@@ -113,10 +120,10 @@ def test_every_scheduled_profile_has_its_families_and_is_judged_after_five_runs(
     directory = tmp_path / "probe"
     config = settings(directory, "interval_seconds = 10")
     with Daemon(tmp_path / "daemon", *flags, config=config) as daemon:
-        before = await_page(daemon, lambda page: bool(list(page.find("ssd_command_stuck"))), 20.0)
-        page = await_page(daemon, has_run, 60.0)
+        before = await_page(daemon, lambda page: bool(list(page.find("ssd_command_stuck"))))
+        page = await_page(daemon, has_run)
         limited: set[str] = set()
-        later = await_page(daemon, lambda page: has_run_five_times(page, limited), 120.0)
+        later = await_page(daemon, lambda page: has_run_five_times(page, limited), 400.0)
         assert [] == daemon.complaints
     assert [0] == [value for _, value in before.find("ssd_command_stuck", command="fio")]
     for name in FAMILIES:
@@ -135,9 +142,12 @@ def test_every_scheduled_profile_has_its_families_and_is_judged_after_five_runs(
     ((_, budget),) = page.find("ssd_probe_write_budget_bytes", period="day")
     ((_, left),) = page.find("ssd_probe_write_budget_remaining_bytes", period="day")
     assert budget - written == left
-    # The charge is at least twice the file, 200 writes of 4 KiB and 100 of 16 KiB: the rest is the
-    # reserve for the filesystem.
-    assert written >= 2 * (8_388_608 + 200 * 4096 + 100 * 16_384)
+    # The charge is at least twice the file and all writes: the rest is the reserve for the
+    # filesystem. A run that reaches its time limit on a busy machine writes less.
+    done = page.find("ssd_probe_latency_seconds_count")
+    operations = {(labels["profile"], labels["op"]): count for labels, count in done}
+    syncs, writes = operations["fsync", "sync"], operations["page_write", "write"]
+    assert written >= 2 * (8_388_608 + syncs * 4096 + writes * 16_384)
 
     phases = {labels["profile"]: labels["phase"] for labels, _ in page.find(STEADY)}
     assert dict.fromkeys(PROFILES, "too_few") == phases
@@ -159,10 +169,8 @@ def test_sigterm_ends_the_probe_and_charges_its_bytes(
     directory = tmp_path / "probe"
     with Daemon(tmp_path / "daemon", *flags, config=settings(directory)) as daemon:
         _await_fio(directory)
-        time.sleep(0.3)
-        begun = time.monotonic()
-        assert 0 == daemon.stop()
-        assert time.monotonic() - begun < 2.0
+        with at_most(2):
+            assert 0 == daemon.stop()
     assert [] == fios(directory)
     kept = json.loads((tmp_path / "daemon/state/probe-budget.json").read_text())
     assert kept["reservation"] is None
@@ -182,22 +190,16 @@ def test_kill_9_leaves_no_fio_process_and_all_bytes_charged(
             assert _spent(daemon.state) >= owed
             time.sleep(moments.uniform(0.0, 2.0))
             daemon.kill()
-        until = time.monotonic() + 2.0
-        while fios(directory):
-            assert time.monotonic() < until, f"fio lives on, seed {seed}"
-            time.sleep(0.02)
+        wait_until(lambda: not fios(directory), f"the end of fio (seed {seed})")
         # Reserved bytes count as spent until the next start settles them.
         owed = _spent(place / "state")
     with Daemon(place, *flags, config=settings(directory)) as daemon:
-        await_page(daemon, has_run, 60.0)
+        await_page(daemon, has_run)
         assert _spent(daemon.state) > owed
 
 
 def _await_fio(directory: Path) -> None:
-    until = time.monotonic() + 20.0
-    while not fios(directory):
-        assert time.monotonic() < until, "no probe has started"
-        time.sleep(0.01)
+    wait_until(lambda: fios(directory), "the start of a probe")
 
 
 def _spent(state: Path) -> int:

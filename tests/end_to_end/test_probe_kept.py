@@ -14,7 +14,7 @@ from tests.end_to_end.waiting import await_page, up
 
 __all__ = ["flags"]
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
+pytestmark = pytest.mark.real
 
 DRIVES = 2
 
@@ -56,7 +56,6 @@ def test_a_budget_of_a_later_version_permits_only_reads_today(
             lambda page: any(
                 value for _, value in page.find("ssd_probe_skipped_total", reason="budget")
             ),
-            30.0,
         )
         assert 0 == daemon.stop()
     skipped = page.find("ssd_probe_skipped_total", reason="budget")

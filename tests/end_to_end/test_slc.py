@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.measured import GATE, Ended
+from tests.duration import PATIENCE_SECONDS, ahead_of_other_work
 from tests.end_to_end.daemon import environment
 from tests.required import lacking
 from tests.rig.cgroup import RigUnavailable
@@ -17,7 +18,7 @@ from tests.rig.load import require_fio
 from tests.rig.slow_disk import SlowDisk
 from tests.rig.write_cache import mounted, write_cache
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
+pytestmark = pytest.mark.real
 
 MEMORY = Path("/dev/shm")
 
@@ -36,6 +37,7 @@ def large_disk() -> Iterator[SlowDisk]:
             disk = stack.enter_context(SlowDisk(MEMORY, 576 << 20))
         except RigUnavailable as e:
             lacking(f"no slow disk on this machine: {e}")
+        stack.enter_context(ahead_of_other_work())
         yield disk
 
 
@@ -55,7 +57,7 @@ def slc(disk: SlowDisk, place: Path, *arguments: str) -> Ended:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=3 * PATIENCE_SECONDS,
         check=False,
         env=environment(),
     )

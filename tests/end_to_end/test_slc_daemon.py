@@ -16,7 +16,7 @@ from tests.rig.slow_disk import SlowDisk
 from tests.rig.write_cache import mounted, write_cache
 
 pytest_plugins = ("tests.rig.fixtures",)
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
+pytestmark = pytest.mark.real
 
 CLIFF = CacheCliff(
     CliffResult.CLIFF, 9, (), 5, None, burst_bytes_per_second=4.0, sustained_bytes_per_second=1.0
@@ -32,7 +32,7 @@ def test_a_new_slc_result_is_exported_and_a_damaged_one_is_skipped(
     with Daemon(tmp_path, "--no-collector.smart", config=OFTEN) as daemon:
         assert [] == list(daemon.page().find("ssd_slc_probe_result_info"))
         slc_results.save(daemon.state, result)
-        page = await_page(daemon, lambda page: any(page.find("ssd_slc_cache_bytes")), 15.0)
+        page = await_page(daemon, lambda page: any(page.find("ssd_slc_cache_bytes")))
         assert 5 == page.value("ssd_slc_cache_bytes", device=device)
         assert 0.25 == page.value("ssd_slc_falloff_ratio", device=device)
         broken = slc_results.save(daemon.state, replace(result, drives=("gone",)))
@@ -40,12 +40,11 @@ def test_a_new_slc_result_is_exported_and_a_damaged_one_is_skipped(
         page = await_page(
             daemon,
             lambda page: any(v for _, v in page.find("ssd_collector_errors_total")),
-            15.0,
         )
         assert 5 == page.value("ssd_slc_cache_bytes", device=device)
         assert str(broken) in daemon.log
     with Daemon(tmp_path, "--no-collector.smart", config=OFTEN) as daemon:
-        await_page(daemon, lambda page: any(page.find("ssd_slc_cache_bytes")), 15.0)
+        await_page(daemon, lambda page: any(page.find("ssd_slc_cache_bytes")))
 
 
 def has_run(page: Page) -> bool:
@@ -79,7 +78,7 @@ def test_the_scheduled_slc_profile_finds_the_end_of_the_cache(
     group = slow_disk.cgroup.path / "cgroup.procs"
     with (
         mounted(slow_disk, tmp_path / "mnt"),
-        write_cache(slow_disk, fast=8_000_000, slow=2_000_000, cache_bytes=20_000_000),
+        write_cache(slow_disk, fast=8_000_000, slow=2_000_000, cache_bytes=20_000_000) as simulated,
         Daemon(
             tmp_path / "daemon",
             "--no-collector.smart",
@@ -88,8 +87,10 @@ def test_the_scheduled_slc_profile_finds_the_end_of_the_cache(
         ) as daemon,
     ):
         group.write_text(str(daemon.process.pid))
-        await_page(daemon, lambda page: any(page.find("ssd_slc_cache_bytes")), 60.0)
-        page = await_page(daemon, has_run, 10.0)
+        page = await_page(daemon, lambda page: any(page.find("ssd_slc_probe_result_info")))
+        results = [labels["result"] for labels, _ in page.find("ssd_slc_probe_result_info")]
+        assert ["cliff"] == results, (simulated, daemon.log)
+        page = await_page(daemon, has_run)
         cache = page.value("ssd_slc_cache_bytes", device=slow_disk.device)
         ratio = page.value("ssd_slc_falloff_ratio", device=slow_disk.device)
     assert pytest.approx(20_000_000, rel=0.15) == cache

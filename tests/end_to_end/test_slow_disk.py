@@ -1,7 +1,10 @@
 """The daemon and fio on a real disk that is slow or hangs."""
 
+import threading
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,13 +15,19 @@ from tests.rig.load import Job, load
 from tests.rig.slow_disk import SlowDisk
 
 pytest_plugins = ("tests.rig.fixtures",)
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
+pytestmark = pytest.mark.real
 
 WRITE_IOPS = 400
 
 #: libaio fills the queue. The threads of psync wait for I/O, which the kernel counts as pressure.
 DEMAND = (Job(depth=16), Job(engine="psync", depth=16))
 IN_FLIGHT = 32
+
+#: The samples of the daemon are a second apart. After a late one, the next one is earlier.
+SHORTEST_SAMPLE_SECONDS = 0.5
+
+#: Interval between two readings of the kernel's counters, in seconds.
+_READ_SECONDS = 0.05
 
 
 class Growth:
@@ -43,6 +52,59 @@ def only(disk: SlowDisk) -> str:
     return f"--collector.disk.device-include=^{disk.device}$"
 
 
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Counters of a device in the kernel: writes, their seconds, and seconds with requests."""
+
+    writes: int
+    write_seconds: float
+    busy_seconds: float
+
+    @classmethod
+    def of(cls, device: str) -> "Kernel":
+        words = [int(word) for word in Path("/sys/block", device, "stat").read_text().split()]
+        return cls(words[4], words[7] / 1e3, words[9] / 1e3)
+
+    def since(self, before: "Kernel") -> "Kernel":
+        return Kernel(
+            self.writes - before.writes,
+            self.write_seconds - before.write_seconds,
+            self.busy_seconds - before.busy_seconds,
+        )
+
+
+@contextmanager
+def readings(device: str) -> Iterator[list[tuple[float, Kernel]]]:
+    """Reads the kernel's counters several times a second, with the monotonic time."""
+    read, ending = list[tuple[float, Kernel]](), threading.Event()
+
+    def work() -> None:
+        while not ending.wait(_READ_SECONDS):
+            read.append((time.monotonic(), Kernel.of(device)))
+
+    thread = threading.Thread(target=work, name="readings", daemon=True)
+    thread.start()
+    try:
+        yield read
+    finally:
+        ending.set()
+        thread.join()
+
+
+def deepest_queue(read: list[tuple[float, Kernel]]) -> float:
+    """Returns the largest mean queue depth that the kernel counted in half a second or more.
+
+    The kernel counts the time of a request when it completes. So a second in which the requests of
+    a pause complete has a larger mean than the number of requests in flight.
+    """
+    return max(
+        (now.write_seconds - before.write_seconds) / (at - begun)
+        for begun, before in read
+        for at, now in read
+        if at - begun >= SHORTEST_SAMPLE_SECONDS
+    )
+
+
 def iowait_seconds() -> float:
     """Returns the kernel's counter in /proc/stat."""
     first = Path("/proc/stat").read_text().splitlines()[0]
@@ -53,13 +115,15 @@ def test_all_metrics_show_a_slow_disk_and_return_to_normal_afterwards(
     slow_disk: SlowDisk, tmp_path: Path
 ) -> None:
     device = slow_disk.device
-    with Daemon(tmp_path, only(slow_disk)) as daemon:
+    with Daemon(tmp_path, only(slow_disk)) as daemon, readings(device) as read:
         calm = daemon.next_page()
         assert ["none"] == calm.verdict(device)
         slow_disk.throttle(write_iops=WRITE_IOPS)
         with load(slow_disk, *DEMAND):
             begun, iowait_begun = daemon.next_page(2), iowait_seconds()
+            kernel = Kernel.of(device)
             slow, iowait_slow = daemon.next_page(7), iowait_seconds()
+            kernel = Kernel.of(device).since(kernel)
         slow_disk.free()
         freed = daemon.next_page(2)
         rested = daemon.next_page(3)
@@ -68,12 +132,16 @@ def test_all_metrics_show_a_slow_disk_and_return_to_normal_afterwards(
 
     grown = Growth(device, begun, slow)
     assert pytest.approx(7, abs=0.5) == grown.seconds
-    assert pytest.approx(WRITE_IOPS * 7, rel=0.15) == grown.of("ssd_disk_writes_completed_total")
-    assert pytest.approx(7, abs=1) == grown.seconds_above("0.95")
+    # The disk completes at most 400 writes per second, and fewer if the kernel's threads wait for a
+    # CPU. The exporter must show what the kernel counted in the same seconds.
+    assert kernel.writes <= 1.15 * WRITE_IOPS * max(kernel.busy_seconds, 7)
+    assert pytest.approx(kernel.writes, rel=0.15) == grown.of("ssd_disk_writes_completed_total")
+    assert pytest.approx(kernel.busy_seconds, abs=1) == grown.seconds_above("0.95")
     assert pytest.approx(IN_FLIGHT, rel=0.1) == grown.mean("ssd_disk_queue_depth")
-    await_seconds = IN_FLIGHT / WRITE_IOPS
+    await_seconds = kernel.write_seconds / kernel.writes
+    assert await_seconds >= 0.85 * IN_FLIGHT / WRITE_IOPS
     assert pytest.approx(await_seconds, rel=0.15) == grown.mean("ssd_disk_write_await_seconds")
-    assert pytest.approx(7, abs=1) == grown.of("ssd_disk_saturated_seconds_total")
+    assert pytest.approx(kernel.busy_seconds, abs=1) == grown.of("ssd_disk_saturated_seconds_total")
     assert 0 == grown.of("ssd_disk_stalled_seconds_total")
     assert IN_FLIGHT == slow.value("ssd_disk_io_now", device=device)
     assert ["device"] == slow.verdict(device)
@@ -92,7 +160,7 @@ def test_all_metrics_show_a_slow_disk_and_return_to_normal_afterwards(
     assert 0 == rested.value("ssd_disk_io_now", device=device)
     assert rested.value("ssd_disk_busy_ratio_max", device=device) > 0.99
     worst = rested.value("ssd_disk_queue_depth_max", device=device)
-    assert pytest.approx(IN_FLIGHT, rel=0.1) == worst
+    assert 0.9 * IN_FLIGHT <= worst <= deepest_queue(read)
 
 
 def test_a_hang_of_four_seconds_counts_four_stalled_and_busy_seconds(

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import statistics
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,19 +9,28 @@ from pathlib import Path
 
 import pytest
 
+from tests.duration import EXTENSION, ahead_of_other_work, at_most, pressure_seconds, wait_until
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.made_up import MadeUpDrives
 from tests.end_to_end.page import Page
 from tests.end_to_end.waiting import SOON, await_page, up
 from tests.rig import smart_reports
 
-#: Time until a hanging drive is down, in seconds: the timeout of 1 s, and 2 s until SIGKILL.
-KNOWN_TO_HANG = 3.0
+#: Time until a hanging drive is down, in seconds: the timeout of 4 s, and 2 s until SIGKILL.
+KNOWN_TO_HANG = 6.0
 
-#: Time until the next poll of a drive that hung, in seconds: twice its interval of 10 s.
-HEALED = 20.0 + SOON
+#: Maximum time until the next poll of a drive that hung, in seconds. Each poll that hung doubles
+#: the interval of 10 s. On a busy machine several polls hang before the test goes on.
+HEALED = 320.0 + SOON
 
 LAST_SUCCESS = "ssd_smart_last_success_timestamp_seconds"
+
+
+@pytest.fixture(autouse=True)
+def ahead() -> Iterator[None]:
+    """A poll has a time limit of seconds, so the processes of smartctl must not wait for a CPU."""
+    with ahead_of_other_work():
+        yield
 
 
 @pytest.fixture
@@ -46,20 +54,18 @@ def test_a_hanging_drive_affects_only_itself_until_it_answers(
     drives.hangs("rig7")
     others = dict.fromkeys(drives.names, 1.0)
     del others["rig7"]
-    begun = time.monotonic()
+    begun, waited = time.monotonic(), pressure_seconds()
     with Daemon(tmp_path / "daemon", *drives.flags, config=drives.config()) as daemon:
-        page = await_page(daemon, lambda page: others == up(page))
-        # The hanging drive delayed no other poll.
-        assert time.monotonic() - begun < SOON
-        took = []
-        for _ in range(50):
-            asked = time.perf_counter()
-            assert 200 == daemon.get("/metrics").status
-            took.append(time.perf_counter() - asked)
-        assert statistics.median(took) < 0.05
+        page = await_page(daemon, lambda page: others.items() <= up(page).items())
+        # The hanging drive delayed no other poll and no scrape.
+        extension = EXTENSION * (pressure_seconds() - waited)
+        assert time.monotonic() - begun < 10 + extension
+        with at_most(50 * 0.05, "50 scrapes"):
+            assert {200} == {daemon.get("/metrics").status for _ in range(50)}
 
         page = await_page(daemon, lambda page: others | {"rig7": 0.0} == up(page))
-        assert time.monotonic() - begun < SOON + KNOWN_TO_HANG
+        extension = EXTENSION * (pressure_seconds() - waited)
+        assert time.monotonic() - begun < 10 + KNOWN_TO_HANG + extension
         assert 1 == page.value("ssd_smart_polls_total", device="rig7", result="timed_out")
         assert [] == list(page.find("ssd_smart_healthy", device="rig7"))
 
@@ -68,10 +74,13 @@ def test_a_hanging_drive_affects_only_itself_until_it_answers(
         now = time.time()
         assert 7 == page.value("ssd_smart_media_errors_total", device="rig7", serial="RIGN000007")
         # The other drives were polled every 10 s throughout.
+        limit = 15 + EXTENSION * (pressure_seconds() - waited)
         ages = {labels["device"]: now - at for labels, at in page.find(LAST_SUCCESS)}
-        assert {} == {device: age for device, age in ages.items() if age > 10 + SOON / 2}
+        assert {} == {device: age for device, age in ages.items() if age > limit}
         assert {0.0} == {value for _, value in page.find("ssd_command_stuck")}
-    assert [] == daemon.complaints
+    (complaint,) = daemon.complaints
+    assert "/dev/rig7 -d nvme does not answer: smartctl was ended" in complaint
+    assert 1 == daemon.log.count("serial RIGN000007) answers again")
 
 
 def growth(before: Page, after: Page) -> dict[str, float]:
@@ -186,6 +195,20 @@ def test_a_failure_of_one_drive_affects_only_that_drive(
     }
     assert {name: float(name == "rig4" or name not in results) for name in up(page)} == up(page)
     assert 1 == page.value("ssd_collector_success", collector="smart")
+    said = [line for line in daemon.complaints if " does not answer: " in line]
+    assert daemon.complaints == said
+    logged = {name for name in results if any(f"/dev/{name} " in line for line in said)}
+    assert results.keys() - {"rig4"} == logged
+
+
+def test_a_first_survey_that_hangs_is_logged_and_its_results_follow(
+    tmp_path: Path, drives: MadeUpDrives
+) -> None:
+    drives.stand_in.does("--version", "exec sleep 300\n")
+    with Daemon(tmp_path / "daemon", *drives.flags, config=drives.config()) as daemon:
+        assert "the page is served without them until it has ended" in daemon.log
+        surveyed = "ssd_survey_last_success_timestamp_seconds"
+        await_page(daemon, lambda page: [] != list(page.find(surveyed)), HEALED)
     assert [] == daemon.complaints
 
 
@@ -194,19 +217,12 @@ def test_sigterm_ends_the_daemon_within_a_second_while_a_poll_hangs(
 ) -> None:
     end_later += [drives.hangs(name) for name in ("rig2", "rig9")]
     heeding = tmp_path / "heeding"
-    drives.stand_in.does("rig4", f"echo $$ > {heeding}\nexec sleep 300\n")
+    drives.stand_in.does("rig4", f"echo $$ >> {heeding}\nexec sleep 300\n")
     with Daemon(tmp_path / "daemon", *drives.flags, config=drives.config()) as daemon:
-        until = time.monotonic() + SOON
-        while not all(file.exists() for file in (*end_later, heeding)):
-            assert time.monotonic() < until
-            time.sleep(0.01)
-        begin = time.monotonic()
-        assert 0 == daemon.stop()
-        assert time.monotonic() - begin < 1
+        wait_until(lambda: all(file.exists() for file in (*end_later, heeding)))
+        with at_most(1):
+            assert 0 == daemon.stop()
     assert [] == daemon.complaints
     # The process that reacts to SIGTERM must end, too. On a busy machine this takes a moment.
-    process = Path("/proc") / heeding.read_text().strip()
-    until = time.monotonic() + SOON
-    while process.exists():
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    polls = [Path("/proc", pid) for pid in heeding.read_text().split()]
+    wait_until(lambda: not any(poll.exists() for poll in polls), "its end")

@@ -1,17 +1,18 @@
 """Falloff detection on a real device that becomes slower after a number of bytes."""
 
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from tests.duration import wait_until
 from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.waiting import await_page
 from tests.rig.load import Job, load
 from tests.rig.slow_disk import SlowDisk
 
 pytest_plugins = ("tests.rig.fixtures",)
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
+pytestmark = pytest.mark.real
 
 #: The simulated write cache: bytes per second while it has room, its size in bytes, and bytes per
 #: second when it is full.
@@ -25,10 +26,8 @@ def written_bytes(disk: SlowDisk) -> int:
 
 
 def wait_until_written(disk: SlowDisk, size: int) -> None:
-    begun, until = written_bytes(disk), time.monotonic() + 60
-    while written_bytes(disk) - begun < size:
-        assert time.monotonic() < until, "the writer is slower than the disk"
-        time.sleep(0.005)
+    begun = written_bytes(disk)
+    wait_until(lambda: written_bytes(disk) - begun >= size, "writing to the end of the cache")
 
 
 def test_a_falloff_is_detected_on_a_cached_disk_and_not_on_a_flat_one(
@@ -42,16 +41,14 @@ def test_a_falloff_is_detected_on_a_cached_disk_and_not_on_a_flat_one(
         daemon = stack.enter_context(Daemon(tmp_path, only, "--no-collector.smart"))
         for disk in (flat, cached):
             disk.throttle(write_bps=FAST)
-        stack.enter_context(load(flat, WRITER, seconds=90))
-        stack.enter_context(load(cached, WRITER, seconds=90))
+        stack.enter_context(load(flat, WRITER))
+        stack.enter_context(load(cached, WRITER))
         wait_until_written(cached, CACHE_BYTES)
         cached.throttle(write_bps=SLOW)
         page = daemon.next_page(14)
         events = "ssd_disk_write_falloff_events_total"
         assert 0 == page.value(events, device=cached.device), "not yet certain"
-        until = time.monotonic() + 30
-        while page.verdict(cached.device) != ["write_cache"] and time.monotonic() < until:
-            page = daemon.next_page()
+        page = await_page(daemon, lambda page: page.verdict(cached.device) == ["write_cache"])
 
     assert ["write_cache"] == page.verdict(cached.device)
     assert 1 == page.value(events, device=cached.device)

@@ -3,12 +3,16 @@
 import time
 from collections.abc import Callable
 
+from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.page import Page
 
 #: Timeout in seconds of most waits. Polling 24 drives takes half a second, and the daemon reads the
 #: agent's directory every two seconds. The rest is margin for a busy machine.
-SOON = 10.0
+SOON = PATIENCE_SECONDS
+
+#: Interval between two pages, in seconds. To parse a page takes the CPU time that others need.
+_CHECK_SECONDS = 0.2
 
 
 def up(page: Page) -> dict[str, float]:
@@ -21,5 +25,5 @@ def await_page(daemon: Daemon, is_there: Callable[[Page], bool], seconds: float 
     until = time.monotonic() + seconds
     while not is_there(page := daemon.page()):
         assert time.monotonic() < until, (up(page), daemon.log)
-        time.sleep(0.05)
+        time.sleep(_CHECK_SECONDS)
     return page

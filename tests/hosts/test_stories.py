@@ -228,13 +228,13 @@ def test_partition_alignment_ignores_the_optimal_io_size(page: Pages) -> None:
 def test_names_with_special_characters(page: Pages) -> None:
     odd = page("names-with-quotes-and-newlines")
     mounts = {
-        ("nvme0n1", '/mnt/a "quoted"\nnew\\line\tand tab'),
+        ("nvme0n1", '/mnt/a "quoted"\nnew\\line\\tand tab'),
         ("nvme0n1", "/mnt/größe 100%"),
         ("cciss/c0d0", '/mnt/latin1-\\xe9-{le="1"}'),
     }
     assert mounts == odd.rows("ssd_mount_info", "device", "mountpoint")
     models = {
-        ("nvme0n1", 'Flash "Pro" \\ 1TB \\xb5\\xff', 'S\n2\t{x="1"}', "1%s%d{}"),
+        ("nvme0n1", 'Flash "Pro" \\ 1TB \\xb5\\xff', 'S\n2\\t{x="1"}', "1%s%d{}"),
         ("cciss/c0d0", "", "", ""),
     }
     assert models == odd.rows("ssd_device_info", "device", "model", "serial", "firmware")

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from exporter.collector_status import CollectorStatus
-from exporter.io.activity import DiskRules
 from exporter.io.baseline import Baselines
-from exporter.io.sampler import CounterFiles, Sampler
+from exporter.io.counter_files import CounterFiles
+from exporter.io.disk_rules import DiskRules
+from exporter.io.sampler import Sampler
 from exporter.io.slowdown import SlowdownEvidence
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.proc_stat import TICKS_PER_SECOND, CpuTimes

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from exporter.drives.health import DriveHealth
 from exporter.io import survey
-from exporter.io.activity import DiskActivity, DiskContext, DiskRules
+from exporter.io.activity import DiskActivity, DiskContext
 from exporter.io.baseline import Baseline, BaselineRules, DriveBaselines
+from exporter.io.disk_rules import DiskRules
 from exporter.io.drive_class import Drive, DriveClass, drive_from_name
 from exporter.io.interval import DiskInterval, disk_interval
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence

@@ -185,11 +185,11 @@ def test_two_containers_for_exporter_and_agent(containers: Engine) -> None:
 
 
 def test_one_privileged_container_polls_drives(containers: Engine) -> None:
-    containers.start("exporter", *documented(BOTH), WITH)
+    _, arguments = list(documented_runs())[BOTH]
+    containers.start("exporter", *documented(BOTH), WITH, *arguments)
     found = await_page(containers, "exporter")
     assert 1 == found.value("ssd_collector_success", collector="smart")
-    check = ("ssd-exporter", "check", "--config.file=/etc/ssd-exporter/config.toml")
-    done = containers.execute("exporter", *check)
+    done = containers.execute("exporter", "ssd-exporter", "check", *arguments)
     for drive in drives():
         assert drive in done.stdout
 

@@ -179,7 +179,9 @@ def test_quoted_value_is_unchanged(value: str) -> None:
 
 
 def roles(options: Options) -> list[tuple[str, str]]:
-    return [(each.role, each.directory) for each in mysql_directories.role_directories(options)]
+    return [
+        (each.role, each.directory) for each in mysql_directories.role_directories(options).value
+    ]
 
 
 def test_defaults() -> None:

@@ -1,16 +1,14 @@
 """Running servers: their processes and option files, and that no passwords are kept."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
-import psutil
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
+from exporter.errors import LimitReached, SourceError
 from exporter.linux import mountinfo, mysqld
+from exporter.linux.files import Parsed
 from exporter.linux.mysql_directories import OptionFiles, RoleDirectory
-from exporter.linux.mysqld import MysqlServer, ServerProcess
+from exporter.linux.mysqld import MysqlServer
 from tests.linux import trees
 from tests.linux.trees import mount_line
 
@@ -24,46 +22,20 @@ def write(root: Path, path: str, text: str) -> None:
 
 
 def read(root: Path, host: str = HOST) -> tuple[MysqlServer, ...]:
-    mounts = mountinfo.parse(host).value
-    return mysqld.read(root / "proc", root, mounts).value
+    return parse(root, host).value
+
+
+def parse(root: Path, host: str = HOST) -> Parsed[tuple[MysqlServer, ...]]:
+    return mysqld.read(root / "proc", root, mountinfo.parse(host).value)
+
+
+def limits(faults: Iterable[SourceError]) -> list[str]:
+    """Returns the texts of the limits that were reached."""
+    return [str(fault) for fault in faults if isinstance(fault, LimitReached)]
 
 
 def directories(server: MysqlServer) -> dict[str, str]:
     return {each.role: each.directory for each in server.directories}
-
-
-def test_server_processes(tmp_path: Path) -> None:
-    """Servers are found by their names; other names that start with mysqld do not count."""
-    for pid, name in enumerate(["mysqld", "mariadbd", "mysqld_safe", "mysqld_exporter"], start=10):
-        trees.process(tmp_path, pid, [f"/usr/sbin/{name}", "--datadir=/a b"], HOST)
-    (tmp_path / "self").mkdir()
-    argv = [("/usr/sbin/mysqld", "--datadir=/a b"), ("/usr/sbin/mariadbd", "--datadir=/a b")]
-    expected = (ServerProcess(10, argv[0]), ServerProcess(11, argv[1]))
-    assert expected == mysqld.find_server_processes(tmp_path)
-    assert psutil.PROCFS_PATH == "/proc"
-
-
-@pytest.mark.parametrize("stat", ["", "garbage", "10 (mysqld) S 1", "10 (mysqld", "\0"])
-def test_malformed_process_is_skipped(tmp_path: Path, stat: str) -> None:
-    """Truncated files of one process do not affect others."""
-    for pid in (10, 11):
-        trees.process(tmp_path, pid, ["mysqld"], HOST)
-    (tmp_path / "10/stat").write_text(stat)
-    assert [11] == [each.pid for each in mysqld.find_server_processes(tmp_path)]
-
-
-def test_no_proc(tmp_path: Path) -> None:
-    """Without /proc, or with no process in it, there are no servers."""
-    assert mysqld.find_server_processes(tmp_path / "proc") == ()
-    assert mysqld.find_server_processes(tmp_path) == ()
-    assert psutil.PROCFS_PATH == "/proc"
-
-
-def test_invalid_utf8_in_arguments(tmp_path: Path) -> None:
-    """Bytes that are not UTF-8 become escapes, as in all names."""
-    trees.process(tmp_path, 10, ["mysqld"], HOST)
-    (tmp_path / "10/cmdline").write_bytes(b"mysqld\0--datadir=/\xff\0")
-    assert mysqld.find_server_processes(tmp_path)[0].argv[1] == "--datadir=/\\xff"
 
 
 def test_server(tmp_path: Path) -> None:
@@ -157,27 +129,87 @@ def test_bounded_includes(tmp_path: Path) -> None:
     assert {"datadir": "/d63"} == mysqld.read_option_files(tmp_path, OptionFiles(("/main",))).value
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("0::/system.slice/mysql.service\n", "/system.slice/mysql.service"),
-        ("12:blkio:/x\n1:name=systemd:/y\n0::/\n", "/"),
-        ("12:blkio:/x\n", None),
-        ("", None),
-    ],
-)
-def test_cgroup(text: str, expected: str | None) -> None:
-    """The v2 path is that of hierarchy 0; those of v1 do not count."""
-    assert expected == mysqld.parse_cgroup(text)
+def test_broken_lines(tmp_path: Path) -> None:
+    """Of 64 included files with 120,000 broken lines each, few faults are kept."""
+    write(tmp_path, "/broken", "!\n" * 120_000)
+    write(tmp_path, "/main", "!include /broken\n" * 64)
+    parsed = mysqld.read_option_files(tmp_path, OptionFiles(("/main",)))
+    assert len(parsed.faults) == 21
+    assert "more faults are not listed" in str(parsed.faults[-1])
 
 
-@given(st.text())
-def test_any_cgroup(text: str) -> None:
-    """Any text yields an absolute path or None."""
-    found = mysqld.parse_cgroup(text)
-    assert found is None or found.startswith("/")
+def test_bounded_option_bytes(tmp_path: Path) -> None:
+    """The option files of one server are read up to a total of 1 MiB, and this is reported."""
+    text = "[mysqld]\n" + "#" * (200 << 10) + "\n"
+    for number in range(10):
+        write(tmp_path, f"/conf.d/{number}.cnf", f"{text}datadir=/d{number}\n")
+    write(tmp_path, "/main", "!includedir /conf.d\n")
+    parsed = mysqld.read_option_files(tmp_path, OptionFiles(("/main",)))
+    assert {"datadir": "/d4"} == parsed.value
+    assert "/5.cnf: not read" in limits(parsed.faults)[0]
 
 
-def test_this_machine() -> None:
-    """The running kernel's /proc is read without an error."""
-    assert all(each.argv for each in mysqld.find_server_processes(Path("/proc")))
+def test_bounded_option_bytes_of_all_servers(tmp_path: Path) -> None:
+    """One server's option files cannot use up what others need, because the oldest come first."""
+    write(tmp_path, "/etc/my.cnf", "[mysqld]\ndatadir=/data/real\n")
+    trees.process(tmp_path / "proc", 9, ["mysqld"], HOST)
+    write(tmp_path, "/conf.d/a.cnf", "[mysqld]\n" + "#" * (240 << 10))
+    write(tmp_path, "/main", "!include /conf.d/a.cnf\n" * 64)
+    for pid in range(10, 40):
+        trees.process(tmp_path / "proc", pid, ["mysqld", "--defaults-file=/main"], HOST)
+    parsed = parse(tmp_path)
+    assert directories(parsed.value[0])["mysql-data"] == "/data/real"
+    assert len(parsed.value) == 31
+    assert limits(parsed.faults)
+
+
+def test_bounded_tmpdirs(tmp_path: Path) -> None:
+    """Of 340,000 directories for temporary files, 16 are kept."""
+    argv = ["mysqld", "--no-defaults", "--tmpdir=" + "/t:" * 20_000]
+    trees.process(tmp_path / "proc", 10, argv, HOST)
+    write(tmp_path, "/etc/my.cnf", "[mysqld]\ntmpdir=" + "/t:" * 80_000)
+    trees.process(tmp_path / "proc", 11, ["mysqld"], HOST)
+    parsed = parse(tmp_path)
+    counts = [[d.role for d in s.directories].count("mysql-tmp") for s in parsed.value]
+    assert [16, 16] == counts
+    assert ["tmpdir: only the first 16 directories are used"] * 2 == limits(parsed.faults)
+
+
+def test_kept_mounts(tmp_path: Path) -> None:
+    """Of 5,000 mounts, a server keeps those that contain its directories."""
+    many = HOST + "".join(mount_line("8:2", f"/m/{number}") for number in range(5000))
+    trees.process(tmp_path / "proc", 10, ["mysqld", "--datadir=/data/x"], many)
+    (server,) = read(tmp_path)
+    assert ["/data"] == [mount.mountpoint for mount in server.mounts]
+
+
+def test_mounts_of_one_namespace_are_read_once(tmp_path: Path) -> None:
+    """Processes with the same first mount share the mounts, which are read once."""
+    for pid in (10, 11):
+        trees.process(tmp_path / "proc", pid, ["mysqld"], HOST)
+    trees.process(tmp_path / "proc", 1, ["init"], HOST)
+    for pid in (10, 11):
+        (tmp_path / f"proc/{pid}/mountinfo").write_text(HOST.split("\n")[0] + "\nbroken\n")
+    parsed = parse(tmp_path)
+    assert [10, 11] == [server.pid for server in parsed.value]
+    assert parsed.faults == ()
+
+
+def test_huge_namespace(tmp_path: Path) -> None:
+    """A server in a namespace with 20,000 mounts is omitted and reported; others are not."""
+    inside = mount_line("0:60", "/", "overlay", "overlay")
+    huge = inside + "".join(mount_line("8:2", f"/m/{number}") for number in range(20_000))
+    trees.process(tmp_path / "proc", 1, ["init"], HOST)
+    trees.process(tmp_path / "proc", 10, ["mysqld"], huge)
+    trees.process(tmp_path / "proc", 11, ["mysqld"], HOST)
+    parsed = parse(tmp_path)
+    assert [11] == [server.pid for server in parsed.value]
+    assert "proc/10/mountinfo: not read, because it is larger" in limits(parsed.faults)[0]
+
+
+def test_deep_path_is_not_resolved(tmp_path: Path) -> None:
+    """A path with 2,000 components costs 128 lookups, and is kept as it is."""
+    (tmp_path / "link").symlink_to("/" + "a/" * 2000)
+    trees.process(tmp_path / "proc", 10, ["mysqld", "--datadir=/link/x"], HOST)
+    (server,) = read(tmp_path)
+    assert directories(server)["mysql-data"] == "/link/x"

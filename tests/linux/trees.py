@@ -390,6 +390,7 @@ def process(
     comm = (name or argv[0].rpartition("/")[2])[:15]
     columns = ["S", "1", *["0"] * 17, "4711", *["0"] * 30]
     (directory / "stat").write_text(f"{pid} ({comm}) {' '.join(columns)}\n")
+    (directory / "comm").write_text(f"{comm}\n")
     (directory / "cmdline").write_bytes(b"".join(each.encode() + b"\0" for each in argv))
     (directory / "mountinfo").write_text(mountinfo)
     (directory / "cgroup").write_text(f"{cgroup}\n")

@@ -22,16 +22,23 @@ from prometheus_client.utils import floatToGoString
 from exporter.metrics import catalogue, disk_families
 from exporter.metrics.desc import Buckets, MetricDesc, Sample
 from exporter.metrics.exposition import render
+from exporter.printable import printable
 
 GAUGE = MetricDesc("ssd_test_ratio", 'A "gauge" with a \\ backslash.', ("device", "op"))
 COUNTER = MetricDesc("ssd_test_bytes_total", "A counter.", ("device",), "counter")
 HISTOGRAM = MetricDesc("ssd_test_seconds", "A histogram.", ("device",), "histogram", (0.05, 1.0))
 BARE = MetricDesc("ssd_test_interval_seconds", "Without labels.")
 
+
+def shown(label: str) -> str:
+    """Return the label value that a scraper receives."""
+    return printable(label, keep="\n")
+
+
 _VALUE = st.floats(allow_nan=False) | st.integers(-(1 << 64), 1 << 64)
 _COUNT = st.integers(0, 1 << 40).map(float)
-#: File names have no surrogates: the exporter escapes bytes that are not UTF-8.
-_LABEL = st.text(st.characters(exclude_categories=["Cs"]))
+#: prometheus_client does not replace unprintable characters, so the comparison uses none.
+_LABEL = st.text(st.characters(exclude_categories=["Cs"])).map(shown)
 _SAMPLES = st.lists(
     st.builds(GAUGE, _VALUE, _LABEL, _LABEL)
     | st.builds(COUNTER, _COUNT, _LABEL)
@@ -176,16 +183,41 @@ def test_prometheus_client_renders_the_same(openmetrics: bool, samples: list[Sam
 @example(label='",op="x')
 def test_any_label_value_is_escaped(openmetrics: bool, label: str) -> None:
     page = render([GAUGE(1, label, "read"), BARE(2)], openmetrics=openmetrics).decode()
+    assert all(line.isprintable() for line in page.split("\n"))
     _, values = parsed(page, openmetrics=openmetrics)
     expected = {
-        ("ssd_test_ratio", (("device", label), ("op", "read"))): 1.0,
+        ("ssd_test_ratio", (("device", shown(label)), ("op", "read"))): 1.0,
         ("ssd_test_interval_seconds", ()): 2.0,
     }
     assert expected == values
 
 
 def test_a_lone_surrogate_does_not_break_the_page() -> None:
-    assert b'device="?"' in render([COUNTER(1, "\ud800")], openmetrics=False)
+    assert b'device="\\\\ud800"' in render([COUNTER(1, "\ud800")], openmetrics=False)
+
+
+def test_a_label_value_cannot_control_a_terminal() -> None:
+    for label in ("\x1b[31m", "\x9b31m", "\x7f", "\u202e", "\u2066", "\u2028", "\u2029", "\r"):
+        page = render([COUNTER(1, label), HISTOGRAM(Buckets((1.0,) * 3, 1.0), label)],
+                      openmetrics=False).decode()  # fmt: skip
+        assert label not in page
+        assert f'device="{repr(label)[1:-1]}"'.replace("\\", "\\\\") in page
+
+
+@pytest.mark.parametrize("openmetrics", [False, True])
+def test_series_with_the_same_printable_labels_are_one_series(openmetrics: bool) -> None:
+    """Prometheus rejects a page with duplicates."""
+
+    def page(*labels: str) -> bytes:
+        weights = Buckets((4.0, 4.0, 4.0), 9.0)
+        samples = [desc for label in labels for desc in (
+            COUNTER(len(label), label), GAUGE(0.5 * len(label), label, "100%"),
+            HISTOGRAM(weights if len(label) > 1 else Buckets((1.0, 1.0, 1.0), 3.0), label),
+        )]  # fmt: skip
+        return render(samples, openmetrics=openmetrics)
+
+    assert page(r"\x1b") == page("\x1b", r"\x1b")
+    assert page("100%", r"\x1b") == page("100%", "\x1b", r"\x1b")
 
 
 def test_a_duplicate_series_has_its_last_value() -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from exporter.collector_status import CollectorStatus
 from exporter.drives.wearout import WearoutRules
-from exporter.io.activity import DiskRules
 from exporter.io.baseline import Baselines
-from exporter.io.sampler import CounterFiles, Sampler
+from exporter.io.counter_files import CounterFiles
+from exporter.io.disk_rules import DiskRules
+from exporter.io.sampler import Sampler
 from exporter.linux.files import Parsed
 from exporter.linux.pressure import Pressure
 from exporter.linux.proc_stat import CpuStat, CpuTimes
@@ -24,8 +25,8 @@ from exporter.metrics import (
 from exporter.metrics import own_families as own_metrics
 from exporter.metrics.cpu_collector import CgroupUsage
 from exporter.metrics.desc import Sample
-from exporter.smart.wear_history import WearHistory
-from exporter.smart.wear_recorder import WearRecorder
+from exporter.wear.wear_history import WearHistory
+from exporter.wear.wear_recorder import WearRecorder
 from tests.fakes import FakeClock
 from tests.month.demand import DAY, HOUR, IDLE, MINUTE, Demand, is_alter, is_backup, office_hours
 from tests.month.faults import DAYS, Fault

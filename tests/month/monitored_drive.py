@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.io.activity import DiskActivity, DiskContext, DiskRules
+from exporter.io.activity import DiskActivity, DiskContext
 from exporter.io.baseline import Baselines
+from exporter.io.disk_rules import DiskRules
 from exporter.io.drive_class import Drive, DriveClass
 from exporter.io.interval import disk_interval
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
@@ -17,7 +18,7 @@ from exporter.metrics.desc import Sample
 from exporter.metrics.smart_collector import drive_samples
 from exporter.smart.drive_record import DriveRecord, key_of
 from exporter.smart.poll_document import PollDocument
-from exporter.smart.wear_recorder import WearRecorder
+from exporter.wear.wear_recorder import WearRecorder
 from tests.month.demand import Demand
 from tests.month.drive import Make, ModelDrive
 from tests.month.health_data import HealthData, report, serial

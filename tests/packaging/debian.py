@@ -12,7 +12,7 @@ TOP = Path(__file__).parents[2]
 def built() -> Path:
     """Builds the package with `make deb`."""
     done = subprocess.run(
-        ["make", "deb"], cwd=TOP, capture_output=True, text=True, timeout=280, check=False
+        ["make", "deb"], cwd=TOP, capture_output=True, text=True, timeout=560, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.search(r"dist/\S+\.deb", done.stdout)

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.duration import PATIENCE_SECONDS
+
 #: Separate namespaces: no network, and mounts that disappear when the command ends.
 _ENTER = """
 set -e
@@ -24,7 +26,7 @@ exec chroot "$root" "$@"
 
 _ALONE = "--mount --propagation=private --net --pid --fork --kill-child"
 
-_COMMAND_SECONDS = 60.0
+_COMMAND_SECONDS = 3 * PATIENCE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from exporter.probe.profiles import (
 )
 from exporter.programs.child import End
 from exporter.programs.command import SystemRunner
+from tests.duration import PATIENCE_SECONDS, at_most, wait_until
 from tests.end_to_end.programs import need
 from tests.fakes import FakeClock, FakeRunner
 
@@ -172,7 +173,7 @@ def file_of(directory: Path, size: int = MIB) -> Path:
 
 def run(profiles: Sequence[Profile], file: Path) -> ProbeRun:
     argv = fio.arguments("fio", profiles, file)
-    done = subprocess.run(argv, capture_output=True, check=False, timeout=60)
+    done = subprocess.run(argv, capture_output=True, check=False, timeout=PATIENCE_SECONDS)
     return fio_report.parse(done.stdout, done.returncode)
 
 
@@ -242,12 +243,25 @@ def started(profile: Profile, file: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
 
+def await_open(pid: int, place: Path) -> None:
+    """Waits until fio has opened its file. From then on it handles signals."""
+    wait_until(lambda: [each for each in _open_files(pid) if each.startswith(f"{place}/")])
+
+
+def _open_files(pid: int) -> list[str]:
+    files = []
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            files.append(os.readlink(descriptor))
+    return files
+
+
 @pytest.mark.real
 def test_a_terminated_run_reports_its_written_bytes(tmp_path: Path) -> None:
     with started(short(REDO, rate_iops=50, number_ios=250), file_of(tmp_path)) as child:
-        time.sleep(0.7)
+        await_open(child.pid, tmp_path)
         child.send_signal(signal.SIGTERM)
-        output, _ = child.communicate(timeout=20)
+        output, _ = child.communicate(timeout=PATIENCE_SECONDS)
     found = fio_report.parse(output, child.returncode)
     assert (128, RunResult.ABORTED) == (child.returncode, found.result)
     assert 0 <= found.written_bytes < 250 * 4096
@@ -257,9 +271,9 @@ def test_a_terminated_run_reports_its_written_bytes(tmp_path: Path) -> None:
 @pytest.mark.real
 def test_an_intermediate_report_is_not_used(tmp_path: Path) -> None:
     with started(short(REDO, rate_iops=50, number_ios=50), file_of(tmp_path)) as child:
-        time.sleep(0.6)
+        await_open(child.pid, tmp_path)
         child.send_signal(signal.SIGUSR1)
-        output, _ = child.communicate(timeout=20)
+        output, _ = child.communicate(timeout=PATIENCE_SECONDS)
     found = fio_report.parse(output, child.returncode)
     assert (RunResult.SUCCESS, 50 * 4096) == (found.result, found.written_bytes)
 
@@ -269,9 +283,9 @@ def test_a_killed_fio_leaves_no_process(tmp_path: Path) -> None:
     """Without --thread, a forked job keeps writing in its own session."""
     file = file_of(tmp_path)
     with started(short(REDO, rate_iops=20, number_ios=250), file) as child:
-        time.sleep(0.5)
+        await_open(child.pid, tmp_path)
         child.kill()
-        child.communicate(timeout=20)
+        child.communicate(timeout=PATIENCE_SECONDS)
     names = [
         os.readlink(f"/proc/{pid}/exe")
         for pid in os.listdir("/proc")
@@ -354,13 +368,13 @@ def test_a_run_can_be_ended_at_once(system_fio: SystemFio, tmp_path: Path) -> No
     file.write_bytes(b"1" * 8 * MIB)
     pid = system_fio.start([replace(LONG_READ, rate_iops=10)], file, 30.0)
     assert pid is not None
-    assert system_fio.wait(0.5) is None
-    begun = time.monotonic()
-    system_fio.end()
-    finished = system_fio.wait(10.0)
-    assert finished is not None
-    assert (End.TIMED_OUT, 128) == (finished.end, finished.status)
-    assert time.monotonic() - begun < 2.0
+    await_open(pid, tmp_path)
+    assert system_fio.wait(0.0) is None
+    with at_most(2):
+        system_fio.end()
+        finished = system_fio.wait(PATIENCE_SECONDS)
+        assert finished is not None
+        assert (End.TIMED_OUT, 128) == (finished.end, finished.status)
     assert not Path(f"/proc/{pid}").exists()
     assert not system_fio.is_stuck
 

@@ -24,12 +24,13 @@ from exporter.probe.host_lock import HostLock
 from exporter.probe.profiles import MIB
 from exporter.programs.children import SystemChildren
 from exporter.programs.command import SystemRunner
+from tests.duration import wait_until
 from tests.end_to_end.programs import need
 from tests.probe import fio_reports
 from tests.probe.probing import Rig, good
 from tests.required import lacking
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
+pytestmark = pytest.mark.real
 
 SLOT = 300.0
 ALL = ("fsync", "page_read", "page_write")
@@ -240,9 +241,7 @@ def test_a_fio_that_ignores_all_signals_is_stuck_until_it_ends(
 
     fio.does("cat whole")
     (fio.place / "gone").touch()
-    until = time.monotonic() + 10
-    while program.is_stuck and time.monotonic() < until:
-        time.sleep(0.02)
+    wait_until(lambda: not program.is_stuck, "the end of fio")
     rig.run(SLOT)
     assert 0 == rig.probe.stuck
     assert {ProfileResult.STUCK: 1, ProfileResult.SUCCESS: 1} == runs(rig)

@@ -38,15 +38,6 @@ def test_any_number_makes_a_quantity_of_one_line(value: float, unit: str) -> Non
     assert formatting.quantity(value, unit).replace("µ", "u").isprintable()
 
 
-@given(reports.words)
-def test_whatever_a_drive_calls_itself_is_printable(name: str) -> None:
-    assert formatting.printable(name).isprintable()
-
-
-def test_an_escape_sequence_is_printed_as_text() -> None:
-    assert r"\x1b[31mred\n" == formatting.printable("\x1b[31mred\n")
-
-
 def test_wide_letters_take_two_columns_and_accents_none() -> None:
     assert 5 == formatting.columns("a固b\u0301c")
 

@@ -12,6 +12,7 @@ from hypothesis import given
 
 from exporter.report import terminal, text_chart
 from exporter.report.content import Chart, Mark, Report
+from tests.duration import PATIENCE_SECONDS
 from tests.report import examples, reports
 from tests.report.screens import Screen, without_colours
 
@@ -42,7 +43,7 @@ def in_terminal(*arguments: str, **environment: str) -> str:
     except OSError:  # Linux returns EIO if the other end is closed
         pass
     os.close(ours)
-    assert 0 == child.wait(timeout=20), said.decode()
+    assert 0 == child.wait(timeout=PATIENCE_SECONDS), said.decode()
     return said.decode().replace("\r\n", "\n")
 
 

@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tests.duration import PATIENCE_SECONDS
+
 _ROOT = Path("/sys/fs/cgroup")
 
 #: Prefix of the process ID of the owner, which identifies groups of killed sessions.
@@ -26,7 +28,7 @@ _ENTER = (
 _V2_WORDS = {"read_bps": "rbps", "write_bps": "wbps", "read_iops": "riops", "write_iops": "wiops"}
 
 #: Time in seconds that the kernel may need to release exited processes.
-_LARGEST_WAIT_SECONDS = 5.0
+_LARGEST_WAIT_SECONDS = PATIENCE_SECONDS
 
 
 class RigUnavailable(Exception):

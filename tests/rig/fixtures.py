@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.duration import ahead_of_other_work
 from tests.required import lacking
 from tests.rig.cgroup import RigUnavailable
 from tests.rig.load import require_fio
@@ -27,4 +28,6 @@ def slow_disk() -> Iterator[SlowDisk]:
             disk = stack.enter_context(SlowDisk(_MEMORY))
         except RigUnavailable as e:
             lacking(f"no slow disk on this machine: {e}")
+        # The device works in real time: its limits change after a number of bytes.
+        stack.enter_context(ahead_of_other_work())
         yield disk

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tests.duration import PATIENCE_SECONDS
 from tests.rig.cgroup import RigUnavailable
 from tests.rig.slow_disk import SlowDisk
 
-_START_SECONDS = 10.0
+_START_SECONDS = PATIENCE_SECONDS
 _STOP_SECONDS = 3.0
 
 #: fio 3.33 stops its jobs on SIGTERM, writes its report and exits with 128. SIGKILL is the last
@@ -84,13 +85,13 @@ def require_fio() -> None:
 
 @contextmanager
 def load(
-    disk: SlowDisk, *jobs: Job, seconds: int = 60, largest_bytes: int = 16 << 30
+    disk: SlowDisk, *jobs: Job, seconds: int = 300, largest_bytes: int = 16 << 30
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Runs fio on `disk`, from its first request to the end of the block.
 
     Raises:
         RuntimeError: fio failed; the message contains its output.
-        TimeoutError: no request reached the disk within ten seconds.
+        TimeoutError: no request reached the disk.
     """
     argv = arguments(disk.path, jobs, seconds=seconds, largest_bytes=largest_bytes)
     with tempfile.TemporaryFile() as said:

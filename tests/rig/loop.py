@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.linux.files import read_attribute
+from tests.duration import PATIENCE_SECONDS
 from tests.rig.cgroup import RigUnavailable
 
 #: Space for ext4 metadata.
 _METADATA_BYTES = 16 << 20
 
 _PROGRAMS = ("losetup", "mkfs.ext4", "mount", "umount")
-_PROGRAM_SECONDS = 30
-_DETACH_SECONDS = 10.0
+_PROGRAM_SECONDS = PATIENCE_SECONDS
+_DETACH_SECONDS = PATIENCE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from tests.rig.load import Job, load
 from tests.rig.slow_disk import SlowDisk
 
 pytest_plugins = ("tests.rig.fixtures",)
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
+pytestmark = pytest.mark.real
 
 SHM = Path("/dev/shm")
 GROUPS = (Path("/sys/fs/cgroup/blkio"), Path("/sys/fs/cgroup"))

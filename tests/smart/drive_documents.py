@@ -8,14 +8,18 @@ from typing import Any
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.drives.wearout import WearoutRules
 from exporter.linux.device_identity import DeviceIdentity
+from exporter.smart.answer_log import AnswerLog
 from exporter.smart.drive_registry import DriveRegistry, HostContext
 from exporter.smart.inventory import Inventory
 from exporter.smart.poll_document import Heartbeat, PollDocument
-from exporter.smart.wear_recorder import WearRecorder
+from exporter.wear.wear_recorder import WearRecorder
 from tests.drives.reports import Report
 from tests.fakes import FakeClock
 from tests.linux import node_trees, trees
 from tests.linux.trees import Sys
+
+#: A drive without a document for this time is not answering.
+FIRST_ANSWER_SECONDS = 60.0
 
 DAY = 86_400.0
 SDA = ("/dev/sda", "sat")
@@ -49,6 +53,8 @@ class Known:
             inventory=others.pop("inventory", Inventory()),
             wear=self.wear,
             max_age_intervals=4.0,
+            first_answer_seconds=FIRST_ANSWER_SECONDS,
+            answer_log=AnswerLog(self.clock),
         )
 
     def answer(self, who: tuple[str, str], report: Report | None = None, **others: Any) -> None:

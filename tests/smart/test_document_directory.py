@@ -198,3 +198,29 @@ def test_a_directory_has_one_writer_also_after_it_was_created_again(place: Path)
     with pytest.raises(BlockingIOError):
         second.write(POLL)
     assert [HEARTBEAT_FILE] == os.listdir(place)
+
+
+@pytest.mark.parametrize("name", [HEARTBEAT_FILE, NAME])
+@pytest.mark.parametrize(
+    ("prepare", "word"),
+    [
+        (Path.mkdir, "a directory"),
+        (os.mkfifo, "a pipe"),
+        (lambda path: path.symlink_to("/dev/zero"), "a symbolic link"),
+    ],
+    ids=["directory", "pipe", "link"],
+)
+def test_a_document_that_is_no_regular_file_is_not_trusted(
+    place: Path, name: str, prepare: Callable[[Path], None], word: str
+) -> None:
+    """Before, a directory raised an error that nothing caught, and the descriptor stayed open."""
+    prepare(place / name)
+    before = set(os.listdir("/proc/self/fd"))
+    expected = f"{place}/{name}: it is {word}, not a regular file: not trusted"
+    if name == HEARTBEAT_FILE:
+        with pytest.raises(ReadError) as raised:
+            DocumentReader(place).read_heartbeat()
+        assert expected == str(raised.value)
+    else:
+        assert {name: expected} == refusals(DocumentReader(place))
+    assert before == set(os.listdir("/proc/self/fd"))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from exporter.smart.drive_registry import DriveRegistry, HostContext
-from exporter.smart.wear_history import WearHistory
+from exporter.wear.wear_history import WearHistory
 from tests.drives import reports
 from tests.drives.reports import Report
 from tests.smart import scripted_smartctl
@@ -59,7 +59,8 @@ def written(lbas: int, **keys: Any) -> Report:
         reports.attribute(242, "Host_Reads_32MiB", 5),
     ]
     report = ata("S00001", **keys)
-    return {**report, "ata_smart_attributes": {"revision": 1, "table": table}}
+    family = {"model_family": "Silicon Motion based SSDs"}
+    return {**report, **family, "ata_smart_attributes": {"revision": 1, "table": table}}
 
 
 @pytest.mark.parametrize(("lbas", "is_right"), [(1, False), (32, True)])

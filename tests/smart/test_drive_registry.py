@@ -12,13 +12,13 @@ from exporter.smart import forgetting
 from exporter.smart.drive_registry import DriveRegistry, HostContext
 from exporter.smart.inventory import Inventory
 from exporter.smart.poll_document import Heartbeat, PollDocument
-from exporter.smart.wear_history import WearHistory
+from exporter.wear.wear_history import WearHistory
 from tests.drives import reports
 from tests.fakes import FakeClock
 from tests.linux import node_trees, trees
 from tests.linux.trees import Sys
 from tests.smart import scripted_smartctl
-from tests.smart.drive_documents import DAY, NVME, SDA, Known, kept
+from tests.smart.drive_documents import DAY, FIRST_ANSWER_SECONDS, NVME, SDA, Known, kept
 from tests.smart.scripted_smartctl import ata, nvme
 
 
@@ -39,6 +39,117 @@ def test_a_drive_has_its_block_devices_name_and_its_own_serial_number(known: Kno
 def test_a_drive_that_was_not_polled_yet_is_not_shown(known: Known) -> None:
     known.call(SDA, NVME)
     assert {} == known.watched()
+
+
+def silent(known: Known, seconds: float = FIRST_ANSWER_SECONDS) -> None:
+    """The poller lists its drives for this time, and no result of a poll arrives."""
+    for _ in range(int(seconds / 15)):
+        known.clock.advance(15)
+        known.live()
+
+
+def test_a_drive_without_any_result_is_down_with_the_identity_of_the_kernel(known: Known) -> None:
+    known.disks = {"nvme0n1": DeviceIdentity(model="Sim NVMe", serial="K0001", protocol="nvme")}
+    known.answer(SDA, ata("S00001"))
+    known.call(SDA, NVME)
+    silent(known, FIRST_ANSWER_SECONDS - 15)
+    assert [("sda", "S00001", True)] == known.labels()
+    silent(known, 15)
+    assert [("sda", "S00001", True), ("nvme0n1", "K0001", False)] == known.labels()
+    drive = known.watched()["nvme0n1"]
+    assert ("Sim NVMe", None) == (drive.identity.model, drive.health)
+    assert "no result of a poll arrived within 60 s" == drive.message
+    known.answer(NVME, nvme("K0001"))
+    known.live()
+    assert [("sda", "S00001", True), ("nvme0n1", "K0001", True)] == known.labels()
+
+
+def test_a_drive_without_any_result_has_the_identity_that_was_saved(tmp_path: Path) -> None:
+    before = Known(tmp_path)
+    before.answer(NVME, nvme("FW000000"))
+    before.call(NVME)
+    known = Known(tmp_path, inventory=kept(before))
+    known.call(NVME)
+    silent(known)
+    assert [("nvme0n1", "FW000000", False)] == known.labels()
+
+
+def test_a_drive_whose_first_poll_is_stuck_is_down_at_once(known: Known) -> None:
+    known.call(SDA, NVME)
+    known.live(stuck=(NVME,))
+    assert [("nvme0n1", False, True)] == [
+        (drive.label, drive.up, drive.is_stuck) for drive in known.watched().values()
+    ]
+
+
+def test_a_drive_without_any_result_disappears_with_its_poller(known: Known) -> None:
+    known.call(NVME)
+    silent(known)
+    assert ["nvme0n1"] == list(known.watched())
+    known.clock.advance(61)
+    assert {} == known.watched()
+
+
+def test_a_drive_without_any_result_does_not_hide_that_another_one_was_pulled(
+    known: Known,
+) -> None:
+    known.answer(SDA, ata("S00001"))
+    known.call(SDA, NVME)
+    known.call(NVME)
+    assert [] == known.labels()
+    silent(known)
+    assert [("nvme0n1", "", False), ("sda", "S00001", False)] == known.labels()
+    assert known.watched()["sda"].is_missing
+
+
+def test_one_line_is_logged_when_a_drive_stops_answering_and_one_when_it_answers(
+    known: Known, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    known.answer(NVME, nvme("FW000000"))
+    known.call(NVME)
+    for _ in range(3):
+        known.answer(NVME, result="timed_out", message="it took over 30 s")
+    known.answer(NVME, nvme("FW000000"))
+    known.answer(NVME, nvme("FW000000"))
+    name = "/dev/nvme0 -d nvme (Example Datacenter NVMe 960, serial FW000000)"
+    assert [
+        ("WARNING", f"{name} does not answer: it took over 30 s"),
+        ("INFO", f"{name} answers again"),
+    ] == [(record.levelname, record.getMessage()) for record in caplog.records]
+
+
+def test_a_drive_that_fails_every_second_poll_is_logged_every_ten_minutes(
+    known: Known, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    known.call(NVME)
+    for _ in range(31):
+        known.answer(NVME, result="timed_out", message="it took over 30 s")
+        known.clock.advance(60)
+        known.answer(NVME, nvme("FW000000"))
+        known.clock.advance(60)
+    assert 7 == sum("does not answer" in record.getMessage() for record in caplog.records)
+    assert 7 == sum("answers again" in record.getMessage() for record in caplog.records)
+
+
+def test_a_drive_without_any_result_is_logged(
+    known: Known, caplog: pytest.LogCaptureFixture
+) -> None:
+    known.call(NVME)
+    silent(known, 2 * FIRST_ANSWER_SECONDS)
+    assert ["/dev/nvme0 -d nvme does not answer: no result of a poll arrived within 60 s"] == [
+        record.getMessage() for record in caplog.records
+    ]
+
+
+def test_a_missing_smartctl_is_not_logged_for_each_drive(
+    known: Known, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The failed scan is logged."""
+    known.answer(NVME, result="not_started", message="smartctl: no such program")
+    known.call(NVME)
+    assert [] == caplog.records
 
 
 def test_a_failing_drive_keeps_its_values_until_they_are_too_old(

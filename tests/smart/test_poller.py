@@ -217,6 +217,19 @@ def test_without_smartctl_the_message_names_the_package(sys: Sys) -> None:
     assert asked.polling.is_settled
 
 
+def test_a_first_scan_that_fails_is_repeated_before_the_interval_has_passed(sys: Sys) -> None:
+    """smartctl may be installed after the agent was started."""
+    smartctl = Smartctl(SATA, NVME)
+    good, smartctl.scan = smartctl.scan, scripted_smartctl.MISSING
+    smartctl.says("/dev/sda", "sat", ata("S00001"))
+    asked = Asking(sys, smartctl, rescan_seconds=600.0).go_on(30)
+    assert asked.rolls[-1].problem
+    smartctl.scan = good
+    asked.go_on(60)
+    assert "" == asked.rolls[-1].problem
+    assert ("/dev/sda", "sat") in asked.listed
+
+
 @pytest.mark.parametrize("output", [b"", b"{", b"\xff\xfe", b"smartctl 6.6 2017-11-05 r4594\n"])
 def test_a_scan_that_prints_nonsense_is_a_problem(
     sys: Sys, smartctl: Smartctl, output: bytes

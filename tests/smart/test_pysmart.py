@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from exporter.errors import NotAvailable, ParseError, SourceError
 from exporter.smart import pysmart
 from exporter.smart.second_opinion import second_opinion
+from tests.fuzz import examples
 from tests.smart import smartctl_texts
 
 PROTOCOLS = tuple(smartctl_texts.PAIRS)
@@ -204,7 +205,7 @@ def test_more_lines_than_smartctl_prints_are_dropped() -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_a_broken_line_gives_values_or_a_parse_error(data: st.DataObject) -> None:
     protocol = data.draw(st.sampled_from(sorted(smartctl_texts.PAIRS)))
     text = smartctl_texts.PAIRS[protocol][0]()

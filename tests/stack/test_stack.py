@@ -17,6 +17,7 @@ import pytest
 
 from stack.configuration import configuration
 from tests.alerts.rules import ALERTS, RULE_FILES, alerts
+from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.programs import need
 from tests.stack.ports import free_ports
 
@@ -48,11 +49,13 @@ def stack(directory: Path, ports: list[int]) -> Iterator[tuple["subprocess.Popen
 
 
 def asked(port: int, path: str) -> Any:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+    with urllib.request.urlopen(
+        f"http://127.0.0.1:{port}{path}", timeout=PATIENCE_SECONDS
+    ) as answer:
         return json.load(answer)
 
 
-def eventually(what: Any, seconds: float = 40.0) -> Any:
+def eventually(what: Any, seconds: float = PATIENCE_SECONDS) -> Any:
     until = time.monotonic() + seconds
     while not (found := what()) and time.monotonic() < until:
         time.sleep(0.2)

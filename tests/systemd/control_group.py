@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.duration import PATIENCE_SECONDS
+
 
 class Unavailable(Exception):
     """This host cannot boot a machine; the message contains the reason."""
@@ -37,7 +39,7 @@ def _own_cgroup() -> Path:
 
 def _remove(group: Path) -> None:
     """Remove a group and its children, as soon as their killed processes are gone."""
-    until = time.monotonic() + 5
+    until = time.monotonic() + PATIENCE_SECONDS
     children = sorted((path for path in group.rglob("*") if path.is_dir()), reverse=True)
     for directory in [*children, group]:
         while directory.is_dir() and time.monotonic() < until:

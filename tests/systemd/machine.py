@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.page import Page
 from tests.systemd import package
 from tests.systemd.control_group import Unavailable, own_group
@@ -24,8 +25,12 @@ from tests.systemd.control_group import Unavailable, own_group
 __all__ = ["Machine", "Unavailable", "booted", "booted_from"]
 
 _PROGRAMS = ("systemd-nspawn", "nsenter", "unshare", "setpriv", "curl")
-_BOOT_SECONDS = 30.0
-_COMMAND_SECONDS = 30.0
+_BOOT_SECONDS = PATIENCE_SECONDS
+_COMMAND_SECONDS = PATIENCE_SECONDS
+
+#: Exit statuses of curl if the exporter does not respond: the connection is refused (7), nothing
+#: arrives in time (28), it closes the connection without (52) or within (18, 56) a response.
+_NO_RESPONSE = (7, 18, 28, 52, 56)
 
 #: Separate namespaces, so that killing the first process removes all processes and mounts.
 _BOOT = """
@@ -93,16 +98,23 @@ class Machine:
         where.chmod(mode)
 
     def page(self, *curl: str, path: str = "/metrics") -> str:
-        """The response body of the exporter. Empty if it does not respond."""
+        """The response body of the exporter. Empty if it does not respond.
+
+        Fails the test if curl fails for another reason, such as an option that it does not know.
+        """
         address = f"http://127.0.0.1:10177{path}"
-        return self.run("curl", "--silent", "--max-time", "5", *curl, address).stdout
+        # curl accepts the value of an option only as a separate argument.
+        argv = ["curl", "--silent", "--show-error", "--max-time", str(PATIENCE_SECONDS), *curl]
+        done = self.run(*argv, address, timeout=PATIENCE_SECONDS + _COMMAND_SECONDS)
+        assert done.returncode in (0, *_NO_RESPONSE), (argv, done.returncode, done.stderr)
+        return done.stdout
 
     def metrics(self) -> Page:
         return Page.parse(self.page())
 
-    def await_(self, what: str, is_so: Callable[[], Any], seconds: float = 20.0) -> None:
+    def await_(self, what: str, is_so: Callable[[], Any]) -> None:
         """Wait for a condition. Fails the test after the timeout."""
-        until = time.monotonic() + seconds
+        until = time.monotonic() + PATIENCE_SECONDS
         while not is_so():
             assert time.monotonic() < until, f"{what}\n{self.journal()}"
             time.sleep(0.05)

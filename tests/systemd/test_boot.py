@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
+import pytest
+
 from tests.end_to_end.page import Page
 from tests.required import lacking
 from tests.systemd import package
@@ -154,6 +156,17 @@ def test_invalid_settings_at_start_fail_the_unit_with_one_line(machine: Machine)
     assert machine.page()
 
 
+def test_a_mistake_in_a_request_of_a_test_is_not_an_empty_page(machine: Machine) -> None:
+    """Otherwise the test would wait for a page that never comes."""
+    with pytest.raises(AssertionError, match="option --max-time=9: is unknown"):
+        machine.page("--max-time=9")
+
+
+def test_a_stopped_exporter_has_an_empty_page(machine: Machine) -> None:
+    machine.systemctl("stop", EXPORTER)
+    assert "" == machine.page()
+
+
 def test_units_restart_after_sigkill(machine: Machine) -> None:
     before = [machine.show(unit, "MainPID") for unit in BOTH]
     documents = machine.run("ls", "/run/ssd-smart-agent").stdout
@@ -169,12 +182,21 @@ def restarted(machine: Machine, before: list[str]) -> bool:
     return not {"0", *before} & {*now} and {"active"} == states
 
 
+def notified_after(machine: Machine, unit: str) -> bool:
+    """Waits for a short time. Returns True if the process notified the watchdog in it."""
+    before = machine.show(unit, "WatchdogTimestampMonotonic")
+    time.sleep(0.2)
+    return before != machine.show(unit, "WatchdogTimestampMonotonic")
+
+
 def test_the_watchdog_restarts_a_frozen_process(machine: Machine) -> None:
     """A running process notifies the watchdog in time even with a short interval."""
-    with with_drop_in(machine, "[Service]\nWatchdogSec=2s\n", *BOTH):
+    with with_drop_in(machine, "[Service]\nWatchdogSec=6s\n", *BOTH):
         reader = JournalReader(machine)
         before = [machine.show(unit, "MainPID") for unit in BOTH]
-        time.sleep(2.5)
+        for unit in BOTH:
+            for _ in range(2):
+                machine.await_("a notification", partial(notified_after, machine, unit))
         assert before == [machine.show(unit, "MainPID") for unit in BOTH]
         machine.run("kill", "-STOP", *before)
         machine.await_("both units restart", lambda: restarted(machine, before))
@@ -191,7 +213,7 @@ def test_a_probe_runs_in_the_sandbox_with_the_drop_in_of_the_example(machine: Ma
     assert 0 == machine.run("sh", "-c", owned).returncode
     text = (package.SYSTEMD / "probe.conf").read_text()
     with changed(machine, CONFIG, PROBES), with_drop_in(machine, text, EXPORTER):
-        machine.await_("two probes", lambda: 2 == len(probed(machine)), 30)
+        machine.await_("two probes", lambda: 2 == len(probed(machine)))
         assert {"psync"} == machine.metrics().labels("ssd_probe_info", "engine")
 
 

@@ -70,8 +70,11 @@ def test_the_agent_has_no_access_to_sockets_of_systemd(machine: Machine) -> None
     assert [f"socket:/proc/{pid}/root/run/systemd/notify"] == sockets
 
 
-def test_the_probe_lock_is_available_to_all_exporters(machine: Machine) -> None:
-    """/run/lock is read-only for the unit, so the file must exist since boot."""
+def test_the_probe_lock_is_available_to_the_exporters_only(machine: Machine) -> None:
+    """/run/lock is read-only for the unit, so the file must exist since boot.
+
+    Every user who may read the file can hold the lock.
+    """
     pid = machine.show(EXPORTER, "MainPID")
     lock = f"/proc/{pid}/root/run/lock/ssd-exporter-probe.lock"
-    assert "root 644" == machine.run("stat", "-c", "%U %a", lock).stdout.strip()
+    assert "root ssd-exporter 640" == machine.run("stat", "-c", "%U %G %a", lock).stdout.strip()

@@ -113,7 +113,8 @@ def test_user_and_lock_match_the_program() -> None:
     assert [user] == values(UNITS[0], "User")
     made = [line.split() for line in lines("ssd-exporter.tmpfiles") if line[:2] in ("f ", "d ")]
     lock = f"/{_LOCK_DIRECTORY}/{host_lock._LOCK_FILE}"
-    assert ["f", lock, "0644", "root", "root", "-"] in made
+    # Only root and the exporter may hold the lock, so that no other user can prevent all probes.
+    assert ["f", lock, f"{host_lock._LOCK_MODE:04o}", "root", user, "-"] in made
     [mode] = values(UNITS[0], "StateDirectoryMode")
     assert ["d", str(state.FALLBACK), mode, user, user, "-"] in made
 

@@ -1,14 +1,18 @@
 """Opens 1,000 connections that misbehave, and reopens each one that the server closes.
 
-    python tests/web/bad_clients.py PORT KIND TLS SECONDS
+    python tests/web/bad_clients.py PORT KIND TLS
 
 KIND is `silent` (sends nothing), `slow` (sends one byte of a request per second) or `reader`
 (requests `/big` and reads one byte of the response per second). TLS is 0 or 1: with 1, `slow` sends
-a TLS ClientHello instead of an HTTP request. It is a separate process, so that the clients do not
-share the interpreter lock of the server.
+a TLS ClientHello instead of an HTTP request. Ten times per second the program opens the missing
+connections and prints the number of connections that it has opened so far. It runs until its
+standard input is closed. It is a separate process, so that the clients do not share the interpreter
+lock of the server.
 """
 
+import itertools
 import resource
+import select
 import socket
 import ssl
 import sys
@@ -29,10 +33,11 @@ class BadClients:
         self.payload = client_hello() if tls else http
         self.connections: set[socket.socket] = set()
         self.requested: set[socket.socket] = set()
+        self.opened = 0
 
-    def run(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        for beat in range(int(seconds * BEATS_PER_SECOND)):
+    def run(self) -> None:
+        start = time.monotonic()
+        for beat in itertools.count():
             for _ in range(CONNECTIONS - len(self.connections)):
                 self.connect()
             for client in list(self.connections):
@@ -40,8 +45,10 @@ class BadClients:
                     self.connections.discard(client)
                     self.requested.discard(client)
                     client.close()
-            next_beat = end - seconds + (beat + 1) / BEATS_PER_SECOND
-            time.sleep(max(0.0, next_beat - time.monotonic()))
+            print(self.opened, flush=True)
+            next_beat = start + (beat + 1) / BEATS_PER_SECOND
+            if select.select([sys.stdin], [], [], max(0.0, next_beat - time.monotonic()))[0]:
+                return
 
     def connect(self) -> None:
         client = socket.socket()
@@ -50,6 +57,7 @@ class BadClients:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.connect_ex(("127.0.0.1", self.port))
         self.connections.add(client)
+        self.opened += 1
 
     def is_open_after(self, client: socket.socket, beat: int) -> bool:
         """Sends or reads what is due in this beat; False if the server closed the connection."""
@@ -85,10 +93,10 @@ def client_hello() -> bytes:
     raise AssertionError
 
 
-def main(port: str, kind: str, tls: str, seconds: str) -> None:
+def main(port: str, kind: str, tls: str) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, OPEN_FILES), hard))
-    BadClients(int(port), kind, tls=tls == "1").run(float(seconds))
+    BadClients(int(port), kind, tls=tls == "1").run()
 
 
 if __name__ == "__main__":

@@ -12,10 +12,15 @@ from types import MappingProxyType
 from exporter.web.connection import ClientLimits
 from exporter.web.http_message import Request, Response
 from exporter.web.server import FastPaths, HttpServer
+from tests.duration import PATIENCE_SECONDS
+
+#: Limit of a wait, in seconds.
+WAIT_SECONDS = PATIENCE_SECONDS
 
 GET = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
 PAGE = b"ssd_disk_io_now 3.0\n"
-QUICK = ClientLimits(connections=8, request_seconds=0.4, idle_seconds=0.8, linger_seconds=0.2)
+#: For requests that end before a deadline, on a machine of any speed.
+PATIENT = ClientLimits(request_seconds=WAIT_SECONDS, idle_seconds=2 * WAIT_SECONDS)
 
 
 def respond_page(request: Request) -> Response:
@@ -27,7 +32,7 @@ def respond_page(request: Request) -> Response:
 def serving(
     respond: Callable[[Request], Response] = respond_page,
     *,
-    limits: ClientLimits = ClientLimits(),  # noqa: B008
+    limits: ClientLimits = PATIENT,
     web_config: Path | None = None,
     fast: FastPaths = MappingProxyType({}),
 ) -> Iterator[HttpServer]:
@@ -42,14 +47,17 @@ def serving(
 
 
 def connect(server: HttpServer, source: str = "127.0.0.1") -> socket.socket:
-    return socket.create_connection(server.addresses[0], 5, source_address=(source, 0))
+    return socket.create_connection(server.addresses[0], WAIT_SECONDS, source_address=(source, 0))
 
 
 def send_request(
-    server: HttpServer, request: bytes = GET, context: ssl.SSLContext | None = None
+    server: HttpServer,
+    request: bytes = GET,
+    context: ssl.SSLContext | None = None,
+    source: str = "127.0.0.1",
 ) -> "Received":
     with contextlib.ExitStack() as opened:
-        sock = opened.enter_context(connect(server))
+        sock = opened.enter_context(connect(server, source))
         if context:
             sock = opened.enter_context(context.wrap_socket(sock, server_hostname="localhost"))
         sock.sendall(request)
@@ -88,7 +96,7 @@ def receive(sock: socket.socket) -> bytes:
     return data
 
 
-def is_closed(sock: socket.socket, seconds: float = 2.0) -> bool:
+def is_closed(sock: socket.socket, seconds: float = WAIT_SECONDS) -> bool:
     """True if the server closes the connection within this time. Ignores received data."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
@@ -103,7 +111,7 @@ def is_closed(sock: socket.socket, seconds: float = 2.0) -> bool:
     return False
 
 
-def becomes_true(holds: Callable[[], bool], seconds: float = 3.0) -> bool:
+def becomes_true(holds: Callable[[], bool], seconds: float = WAIT_SECONDS) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if holds():

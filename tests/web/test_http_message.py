@@ -182,3 +182,18 @@ def test_a_field_cannot_contain_another_field(bad: str) -> None:
 def test_a_plain_text_response_has_its_content_type() -> None:
     expected = Response(404, "text/plain; charset=utf-8", b"No.\n", (("A", "b"),))
     assert expected == plain_response(HTTPStatus.NOT_FOUND, "No.", ("A", "b"))
+
+
+@pytest.mark.parametrize("unix_time", [253_402_300_800.0, 1e17, -1e17], ids=["next", "far", "past"])
+def test_a_clock_beyond_the_year_9999_costs_only_the_date(unix_time: float) -> None:
+    """Before, every response failed with ValueError, because a year has four digits."""
+    head, body = render_response(
+        Response(200, "text/plain", b"page"),
+        body=True,
+        keep_alive=True,
+        extra_headers={},
+        unix_time=unix_time,
+    )
+    assert b"Date:" not in head
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"page" == body

@@ -4,16 +4,26 @@ import base64
 import logging
 import os
 import shutil
+import socket
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 
 import bcrypt
 import pytest
 
 from exporter.errors import ConfigError
-from exporter.web.security import ReloadableSecurity
+from exporter.web.security import ReloadableSecurity, load_security
 from exporter.web.server import HttpServer
-from tests.web.http_client import PAGE, connect, read_response, send_request, serving
+from tests.web.http_client import (
+    GET,
+    PAGE,
+    connect,
+    is_closed,
+    read_response,
+    send_request,
+    serving,
+)
 
 TLS = "tls_server_config: {cert_file: cert.pem, key_file: cert.key}\n"
 
@@ -96,14 +106,27 @@ def test_changed_users_apply_from_the_next_request_on_an_open_connection(
 ) -> None:
     path = tmp_path / "web.yml"
     path.write_text(users("old"))
-    with serving(web_config=path) as server, connect(server) as sock:
-        sock.sendall(get("old"))
-        assert PAGE == read_response(sock).body
+    with serving(web_config=path) as server, connect(server) as sock, connect(server) as second:
+        for kept in (sock, second):
+            kept.sendall(get("old"))
+            assert PAGE == read_response(kept).body
         path.write_text(users("new") + "# longer\n")
         sock.sendall(get("old"))
         assert 401 == read_response(sock).status
-        sock.sendall(get("new"))
-        assert PAGE == read_response(sock).body
+        second.sendall(get("new"))
+        assert PAGE == read_response(second).body
+
+
+def test_a_connection_closes_after_a_wrong_password(tmp_path: Path) -> None:
+    path = tmp_path / "web.yml"
+    path.write_text(users("old"))
+    with serving(web_config=path) as server:
+        for request in (get("wrong"), GET):
+            with connect(server) as sock:
+                sock.sendall(request)
+                got = read_response(sock)
+                assert (401, "close") == (got.status, got.headers["connection"])
+                assert b"" == sock.recv(100)
 
 
 @pytest.mark.parametrize(
@@ -132,15 +155,30 @@ def test_an_explicit_reload_can_remove_the_password(tmp_path: Path) -> None:
         assert PAGE == send_request(server).body
 
 
-def test_a_reload_empties_the_cache_of_credentials(tmp_path: Path) -> None:
+def test_a_reload_remembers_the_credentials_of_users_whose_hash_is_unchanged(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "web.yml"
     path.write_text(users("old"))
     live = ReloadableSecurity(path)
     field = get("old").split(b"\r\n")[2].decode().partition(": ")[2]
+
+    def is_remembered() -> bool:
+        live.reload()
+        assert live.current.auth
+        return live.current.auth.is_cached(field)
+
     assert live.current.auth
     assert live.current.auth.verify(field)
-    live.reload()
-    assert not live.current.auth.is_cached(field)
+    same = path.read_text()
+    path.write_text(same + users("bob's").split("{")[0].replace("basic_auth_users:", "# more"))
+    assert is_remembered()
+    path.write_text(users("old"))  # another salt
+    assert not is_remembered()
+    path.write_text(same.replace("alice", "bob"))
+    assert not is_remembered()
+    path.write_text(same)
+    assert is_remembered()
 
 
 def test_a_changed_file_does_not_remove_client_certificates(pki: Path, web_config: Path) -> None:
@@ -172,3 +210,133 @@ def test_configured_fields_are_in_every_response(tmp_path: Path) -> None:
         assert "deny" == send_request(server).headers["x-frame-options"]
         assert "deny" == send_request(server, get("old")).headers["x-frame-options"]
         assert "deny" == send_request(server, b"garbage\r\n\r\n").headers["x-frame-options"]
+
+
+def kept(server: HttpServer, context: ssl.SSLContext | None = None) -> socket.socket:
+    """Returns a connection on which the server has answered a request."""
+    sock = connect(server)
+    if context:
+        sock = context.wrap_socket(sock, server_hostname="localhost")
+    sock.sendall(GET)
+    assert PAGE == read_response(sock).body
+    return sock
+
+
+def test_a_connection_without_tls_is_closed_when_a_reload_requires_tls(
+    web_config: Path, trusting: ssl.SSLContext
+) -> None:
+    web_config.write_text("")
+    with serving(web_config=web_config) as server, kept(server) as idle, kept(server) as busy:
+        busy.sendall(GET[:10])
+        web_config.write_text(TLS)
+        server.reload()
+        assert is_closed(idle)
+        assert is_closed(busy)
+        assert PAGE == send_request(server, context=trusting).body
+
+
+def test_a_request_after_a_changed_file_is_not_answered_without_tls(web_config: Path) -> None:
+    web_config.write_text("")
+    with serving(web_config=web_config) as server, kept(server) as idle, kept(server) as asking:
+        web_config.write_text(TLS)
+        asking.sendall(GET)
+        assert b"" == received_until_close(asking)
+        assert is_closed(idle)
+
+
+VERIFY = ", client_auth_type: RequireAndVerifyClientCert, client_ca_file: {pki}/"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", VERIFY + "ca.pem"),
+        (VERIFY + "ca.pem", VERIFY + "other-ca.pem"),
+        (VERIFY + "ca.pem", VERIFY + "ca.pem, client_allowed_sans: [other.example]"),
+        ("", ", min_version: TLS13"),
+    ],
+    ids=["certificate required", "another CA", "another name", "version"],
+)
+def test_a_connection_that_new_tls_settings_do_not_allow_is_closed(
+    pki: Path, web_config: Path, trusting: ssl.SSLContext, before: str, after: str
+) -> None:
+    trusting.load_cert_chain(pki / "client.pem", pki / "client.key")
+
+    def configure(more: str) -> None:
+        web_config.write_text(TLS.replace("}", more.format(pki=pki) + "}"))
+
+    configure(before)
+    with serving(web_config=web_config) as server, kept(server, trusting) as sock:
+        configure(after)
+        server.reload()
+        assert is_closed(sock)
+
+
+def test_a_renewed_certificate_does_not_close_connections(
+    pki: Path, tmp_path: Path, web_config: Path, trusting: ssl.SSLContext
+) -> None:
+    with serving(web_config=web_config) as server, kept(server, trusting) as sock:
+        install(pki, tmp_path, "server2")
+        server.reload()
+        assert "server2" == subject(server, trusting)
+        sock.sendall(GET)
+        assert PAGE == read_response(sock).body
+
+
+def received_until_close(sock: socket.socket) -> bytes:
+    received = b""
+    try:
+        while data := sock.recv(4096):
+            received += data
+    except ConnectionResetError:
+        pass
+    return received
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(str(path))
+
+
+def make_endless(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 1 << 40)
+
+
+#: What an attacker or a mistake can put at the path of a file.
+SPECIAL_FILES: dict[str, Callable[[Path], object]] = {
+    "pipe": os.mkfifo,
+    "directory": Path.mkdir,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "socket": make_socket,
+    "endless": make_endless,
+    "loop": lambda path: path.symlink_to(path),
+}
+
+
+@pytest.mark.parametrize("kind", SPECIAL_FILES)
+@pytest.mark.parametrize("name", ["web.yml", "cert.pem", "cert.key", "ca.pem"])
+def test_a_file_that_is_replaced_by_another_kind_keeps_the_old_settings(
+    pki: Path, web_config: Path, trusting: ssl.SSLContext, name: str, kind: str
+) -> None:
+    shutil.copy(pki / "ca.pem", web_config.parent)
+    more = ", client_auth_type: VerifyClientCertIfGiven, client_ca_file: ca.pem}"
+    web_config.write_text(TLS.replace("}", more))
+    with serving(web_config=web_config) as server:
+        path = web_config.parent / name
+        path.unlink()
+        SPECIAL_FILES[kind](path)
+        assert PAGE == send_request(server, context=trusting).body
+        with pytest.raises(ConfigError, match=name):
+            server.reload()
+        assert PAGE == send_request(server, context=trusting).body
+
+
+def test_files_behind_symbolic_links_are_read(pki: Path, tmp_path: Path) -> None:
+    """Kubernetes and certbot replace certificates by changing a link."""
+    (tmp_path / "..data").symlink_to(pki)
+    (tmp_path / "cert.pem").symlink_to("..data/server.pem")
+    (tmp_path / "cert.key").symlink_to("..data/server.key")
+    (tmp_path / "real.yml").write_text(TLS)
+    (tmp_path / "web.yml").symlink_to("real.yml")
+    assert load_security(tmp_path / "web.yml").tls

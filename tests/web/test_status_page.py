@@ -55,3 +55,10 @@ def test_drives_without_a_block_device_and_missing_drives_come_last(tmp_path: Pa
     assert [("sdx", ""), ("bus/0:megaraid,3 (sdx)", "passed"), ("sdb", "missing")] == [
         (row[0], row[3]) for row in rows
     ]
+
+
+def test_a_model_name_can_neither_add_elements_nor_control_a_terminal() -> None:
+    page = status_page.render_page("ok\x9b", [("Model",), ("<b>\x1b[31m\u202e\u2028",)])
+    assert r"<td>&lt;b&gt;\x1b[31m\u202e\u2028</td>" in page
+    assert r"ok\x9b" in page
+    assert all(line.isprintable() for line in page.split("\n"))

@@ -42,15 +42,18 @@ def verifying(pki: Path, sans: str = "") -> str:
         ({"key_file": "locked.key"}, "cannot be used .*a key without a passphrase"),
         ({"cert_file": "torn.pem"}, "cannot be used"),
         ({"client_auth_type": "Never"}, "client_auth_type: 'Never' is not supported; use NoClient"),
-        ({"client_auth_type": "RequireAnyClientCert"}, "accepts any certificate"),
-        ({"client_auth_type": "VerifyClientCertIfGiven"}, "client_ca_file: missing"),
+        ({"client_auth_type": "RequireAndVerifyClientCert"}, "client_ca_file: missing"),
+        (
+            {"client_auth_type": "RequireAnyClientCert", "client_allowed_sans": ("a",)},
+            "no certificate is required",
+        ),
         ({"client_ca_file": "ca.pem"}, "has no effect without client_auth_type"),
         ({"client_allowed_sans": ("a",)}, "no certificate is required"),
         ({"min_version": "TLS11"}, "RFC 8996"),
         ({"min_version": "TLS13", "max_version": "TLS12"}, "above max_version"),
         ({"cipher_suites": ("AES128-SHA",)}, "'AES128-SHA' is not supported; use TLS_RSA"),
-        ({"curve_preferences": ("CurveP256", "X25519")}, "name one curve"),
-        ({"curve_preferences": ("P256",)}, "use one of CurveP256"),
+        ({"curve_preferences": ("P256",)}, "use CurveP256"),
+        ({"curve_preferences": ("X25519", "P256")}, "use CurveP256"),
     ],
 )
 def test_an_unusable_setting_is_an_error_with_key_and_remedy(
@@ -170,3 +173,81 @@ def test_pipelined_requests_in_one_tls_record_are_all_answered(
             got = read_response(secured, rest)
             rest = got.rest
             assert PAGE == got.body
+
+
+@pytest.mark.parametrize("kind", ["RequireAnyClientCert", "RequireClientCert"])
+def test_any_certificate_means_one_of_the_ca(
+    pki: Path, web_yml: Write, trusting: ssl.SSLContext, kind: str
+) -> None:
+    text = yml(pki, f", client_auth_type: {kind}, client_ca_file: {pki}/ca.pem")
+    with serving(web_config=web_yml(text)) as server:
+        with pytest.raises(OSError, match=r"(?i)alert|reset|closed|EOF|pipe"):
+            send_request(server, context=trusting)
+        trusting.load_cert_chain(pki / "client.pem", pki / "client.key")
+        assert PAGE == send_request(server, context=trusting).body
+
+
+@pytest.mark.parametrize("kind", ["RequireAnyClientCert", "VerifyClientCertIfGiven"])
+def test_a_type_that_admits_every_client_needs_no_ca_and_is_logged(
+    pki: Path,
+    web_yml: Write,
+    trusting: ssl.SSLContext,
+    kind: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with serving(web_config=web_yml(yml(pki, f", client_auth_type: {kind}"))) as server:
+        assert PAGE == send_request(server, context=trusting).body
+    assert f"{kind} without client_ca_file protects nothing" in caplog.text
+
+
+def inline(pki: Path, key: str, name: str) -> str:
+    lines = (pki / name).read_text().splitlines()
+    return f"  {key}: |\n" + "".join(f"    {line}\n" for line in lines)
+
+
+def test_certificates_and_the_key_can_be_in_the_file_itself(
+    pki: Path, web_yml: Write, trusting: ssl.SSLContext
+) -> None:
+    text = (
+        "tls_server_config:\n"
+        + inline(pki, "cert", "server.pem")
+        + inline(pki, "key", "server.key")
+        + inline(pki, "client_ca", "ca.pem")
+        + "  client_auth_type: RequireAndVerifyClientCert\n"
+    )
+    trusting.load_cert_chain(pki / "client.pem", pki / "client.key")
+    with serving(web_config=web_yml(text)) as server:
+        assert PAGE == send_request(server, context=trusting).body
+
+
+@pytest.mark.parametrize(
+    ("cert", "key", "expected"),
+    [
+        ("no", "no", "tls_server_config.cert: contains no CERTIFICATE"),
+        ("\ud800", "no", "tls_server_config.cert: contains no CERTIFICATE"),
+        ("server.pem", "no", "tls_server_config.key: contains no PRIVATE KEY"),
+        ("server.pem", "server2.key", "tls_server_config.key: does not match the certificate"),
+        ("server.pem", "locked.key", "tls_server_config.cert or key: cannot be used"),
+    ],
+)
+def test_a_mistake_in_an_inline_certificate_names_the_key(
+    pki: Path, cert: str, key: str, expected: str
+) -> None:
+    def text(name: str) -> str:
+        return (pki / name).read_text() if "." in name else name
+
+    with pytest.raises(ConfigError, match=expected) as e:
+        make_tls(TlsConfig(cert=text(cert), key=text(key)))
+    assert "PRIVATE KEY-----" not in str(e.value)
+
+
+def test_of_several_curves_the_first_is_used(
+    pki: Path, web_yml: Write, trusting: ssl.SSLContext
+) -> None:
+    text = yml(pki, ", curve_preferences: [CurveP384, CurveP256]")
+    with serving(web_config=web_yml(text)) as server:
+        trusting.set_ecdh_curve("secp384r1")
+        assert PAGE == send_request(server, context=trusting).body
+        trusting.set_ecdh_curve("prime256v1")
+        with pytest.raises(OSError, match=r"(?i)alert|reset|closed|EOF|pipe"):
+            send_request(server, context=trusting)

@@ -1,5 +1,6 @@
 """The web configuration file."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.errors import ConfigError
+from exporter.web.rate_limit import RateLimit
 from exporter.web.security import load_security
 from exporter.web.web_config import TlsConfig, WebConfig, parse, read
 
@@ -38,6 +40,9 @@ http_server_config:
     Strict-Transport-Security: max-age=31536000
 basic_auth_users:
   alice: {HASH}
+rate_limit:
+  interval: 1m1.5s
+  burst: 20
 """
     expected = WebConfig(
         tls=TlsConfig(
@@ -54,6 +59,7 @@ basic_auth_users:
         ),
         headers=(("X-Frame-Options", "deny"), ("Strict-Transport-Security", "max-age=31536000")),
         users={"alice": HASH},
+        rate_limit=(61.5, 20),
     )
     assert expected == parse(text, WHERE)
 
@@ -81,8 +87,17 @@ def test_repr_omits_hashes() -> None:
         ),
         ("tls_server_config: {cert_file: a}", "tls_server_config: key_file is missing"),
         ("tls_server_config: {min_version: TLS13}", "cert_file is missing"),
-        ("tls_server_config: {cert: PEM}", "name it in cert_file"),
-        ("rate_limit: {burst: 1}", "omit it"),
+        ("tls_server_config: {cert: PEM}", "key_file is missing"),
+        ("rate_limit: {rate: 1}", "rate_limit.rate: not supported; use burst, interval"),
+        ("rate_limit: {interval: 1, burst: 1}", "interval: not a duration; write a number and a u"),
+        ("rate_limit: {interval: -1s, burst: 1}", "interval: not a duration"),
+        ("rate_limit: {interval: 1s1, burst: 1}", "interval: not a duration"),
+        ("rate_limit: {interval: [1s]}", "interval: not a single value"),
+        ("rate_limit: {interval: 1s, burst: many}", "burst: not a number; write an integer"),
+        ("rate_limit: {interval: 1s, burst: -1}", "burst: not a number"),
+        ("rate_limit: {interval: 1s, burst: 2147483648}", "burst: too large"),
+        ('tls_server_config: {cert_file: "\\ud800", key_file: b}', "cert_file: not a file name"),
+        ('tls_server_config: {cert_file: a, key_file: b, client_ca_file: "\\udfff"}', "not a file"),
         ("tls_server_config: [a]", "tls_server_config: not a mapping"),
         ("tls_server_config: {cert_file: [a], key_file: b}", "cert_file: not a single value"),
         ("tls_server_config: {cert_file: a, key_file: b, cipher_suites: c}", "not a list"),
@@ -122,6 +137,26 @@ def test_an_error_never_contains_a_password() -> None:
     assert "swordfish" not in str(e.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{interval: 1s, burst: 20}", (1.0, 20)),
+        ('{interval: "250ms", burst: 1}', (0.25, 1)),
+        ("{interval: 1h2m3s4ms5us6ns, burst: 1}", (pytest.approx(3723.004005006), 1)),
+        ("{interval: +.5s, burst: 0}", (0.5, 0)),
+        ("{interval: 1s}", (1.0, 0)),
+        ("{interval: 0, burst: 0}", None),
+        ("{interval: 0s, burst: 5}", None),
+        ("{burst: 5}", None),
+        ("{}", None),
+    ],
+)
+def test_a_rate_limit_is_read_as_go_writes_it(
+    text: str, expected: tuple[float, int] | None
+) -> None:
+    assert expected == parse(f"rate_limit: {text}", WHERE).rate_limit
+
+
 SECTIONS = ("tls_server_config", "http_server_config", "basic_auth_users", "cert_file", "headers")
 yaml_like = st.recursive(
     st.sampled_from([*SECTIONS, "a", "true", HASH, "", "*x", "&x a", "!!int x", "? ", "<<"]),
@@ -150,6 +185,8 @@ def test_any_text_is_parsed_or_a_config_error(text: str) -> None:
     [
         (lambda _path: None, "No such file"),
         (lambda path: path.mkdir(), "Is a directory"),
+        (os.mkfifo, "not a regular file"),
+        (lambda path: path.symlink_to("/dev/zero"), "not a regular file"),
         (lambda path: path.write_bytes(b"\xff"), "not UTF-8"),
         (lambda path: path.write_bytes(b"#" * (1 << 20 | 1)), "larger than 1 MiB"),
     ],
@@ -177,10 +214,15 @@ AGREED = [
     tls("cipher_suites: [TLS_NULL]"),
     tls("curve_preferences: [CurveP256]"),
     tls("curve_preferences: [P256]"),
+    tls("curve_preferences: [CurveP256, CurveP384, CurveP521, X25519]"),
+    tls("curve_preferences: [CurveP256, CurveP257]"),
     tls("min_version: TLS14"),
     tls("min_version: 1.2"),
     tls("client_auth_type: NoClientCert"),
     tls("client_auth_type: RequestClientCert"),
+    tls("client_auth_type: RequireAnyClientCert"),
+    tls("client_auth_type: RequireClientCert"),
+    tls("client_auth_type: VerifyClientCertIfGiven"),
     tls("client_auth_type: Whatever"),
     tls("client_ca_file: ca.pem"),
     tls(f"{VERIFY}, client_ca_file: ca.pem"),
@@ -243,9 +285,7 @@ def test_promtool_accepts_the_same_configurations(pki: Path) -> None:
     [
         tls("min_version: TLS10"),
         tls("min_version: TLS13, max_version: TLS12"),
-        tls("client_auth_type: RequireAnyClientCert"),
         tls(VERIFY),
-        tls("curve_preferences: [CurveP256, CurveP384]"),
         "tls_server_config: {min_version: TLS13}",
     ],
 )
@@ -253,3 +293,23 @@ def test_only_insecure_settings_are_refused_beyond_promtool(pki: Path, text: str
     path = pki / "web.yml"
     path.write_text(text)
     assert (True, False) == (accepted_by_promtool(path), accepted_by_us(path))
+
+
+def test_the_sample_of_the_exporter_toolkit_is_accepted(pki: Path) -> None:
+    """https://github.com/prometheus/exporter-toolkit/blob/master/docs/web-config.yml"""
+    path = pki / "sample.yml"
+    path.write_text(f"""\
+tls_server_config:
+  cert_file: server.pem
+  key_file: server.key
+basic_auth_users:
+  alice: {HASH}
+  bob: {HASH}
+rate_limit:
+  interval: "1s" # time interval between two requests, set to 0 to disable rate limiter
+  burst: 20 # and permits a burst of up to 20 requests.
+""")
+    security = load_security(path)
+    assert security.tls
+    assert security.auth
+    assert RateLimit(1.0, 20) == security.rate_limit

@@ -54,6 +54,14 @@ class Host:
             *("dpkg", "--install", "--force-confold", f"/mnt/host/{package}"), seconds=120
         )
 
+    def restart_agent(self) -> None:
+        """Restarts the agent as after a boot: without documents and the node of smartctl."""
+        agent = _UNITS[0]
+        self.machine.output("systemctl", "stop", agent)
+        self.machine.output("rm", "-rf", "/dev/megaraid_sas_ioctl_node", "/run/ssd-smart-agent")
+        self.machine.output("systemctl", "daemon-reload")
+        self.machine.output("systemctl", "start", agent)
+
     def units(self) -> dict[str, str]:
         """State of each unit."""
         said = self.machine.run("systemctl", "is-active", *_UNITS).output.split()

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.alerts.page_story import Story
 from tests.lab.vm import drives
-from tests.lab.vm.alerts import Story
 from tests.lab.vm.host import Checked, Host, up
 
 _WITH_SMART = {drives.NVME, *drives.SATA, *drives.SOFT}

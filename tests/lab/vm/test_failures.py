@@ -3,12 +3,19 @@
 import time
 from pathlib import Path
 
+from tests.alerts.page_story import Story
 from tests.end_to_end.page import Page
 from tests.lab.vm import drives
-from tests.lab.vm.alerts import Story
 from tests.lab.vm.host import Host, device, up
 
 _STUCK_SECONDS = 60
+
+#: Longer than the timeout of smartctl and its end, and shorter than the timeout of the kernel.
+_FIRST_POLL_SECONDS = 100
+
+#: In the guest: smartctl that crashes for one device, and the flags of the agent that select it.
+_CRASHING = "/usr/local/sbin/crashing-smartctl"
+_DEFAULTS = "/etc/default/ssd-exporter"
 
 
 def test_a_drive_is_replaced(host: Host, tmp_path: Path) -> None:
@@ -88,3 +95,37 @@ def test_a_slow_drive_does_not_delay_others(host: Host, tmp_path: Path) -> None:
         seconds=90,
     )
     assert time.monotonic() - began >= _STUCK_SECONDS - 10
+
+
+def test_a_drive_that_hangs_before_its_first_answer_is_down(host: Host, tmp_path: Path) -> None:
+    serial = drives.SOFT_SLOW
+    host.set(serial, health_delay_seconds=_FIRST_POLL_SECONDS)
+    host.restart_agent()
+    page = host.await_page(lambda page: up(page).get(serial) == 0, seconds=90)
+    host.set(serial, health_delay_seconds=0)
+    assert {1.0} == {value for who, value in up(page).items() if who != serial}
+    (text,) = host.check().texts(serial)
+    assert text.startswith("critical: it does not answer")
+    Story((page, 35)).fires("SSDDriveNotAnswering", serial=serial).check(tmp_path)
+    host.await_page(lambda page: up(page)[serial] == 1, seconds=150)
+
+
+def test_a_smartctl_that_crashes_concerns_only_its_drive(host: Host, tmp_path: Path) -> None:
+    serial = drives.NVME_NEXT if drives.NVME not in up(host.page()) else drives.NVME
+    before = host.page()
+    controller = device(before, serial).partition("n1")[0]
+    script = f'#!/bin/sh\ncase "$*" in */dev/{controller}) kill -SEGV $$ ;; esac\n'
+    host.machine.write(_CRASHING, script + 'exec /usr/sbin/smartctl "$@"\n')
+    host.machine.output("chmod", "755", _CRASHING)
+    defaults = host.machine.output("cat", _DEFAULTS)
+    host.machine.write(_DEFAULTS, f'{defaults}\nAGENT_ARGS="--smartctl.path={_CRASHING}"\n')
+    host.machine.output("systemctl", "restart", "ssd-smart-agent.service")
+    page = host.await_page(lambda page: up(page)[serial] == 0, seconds=90)
+    assert {1.0} == {value for who, value in up(page).items() if who != serial}
+    (text,) = host.check().texts(serial)
+    assert "smartctl was killed by signal 11" in text
+    story = Story((before, 5), (page, 35)).fires("SSDDriveNotAnswering", serial=serial)
+    story.fires(serial=drives.SATA_SSD).check(tmp_path)
+    host.machine.write(_DEFAULTS, defaults)
+    host.machine.output("systemctl", "restart", "ssd-smart-agent.service")
+    host.await_page(lambda page: up(page)[serial] == 1, seconds=90)

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from tests.alerts.page_story import Story
 from tests.end_to_end.page import Page
 from tests.lab.vm import drives
-from tests.lab.vm.alerts import Story
 from tests.lab.vm.host import Host, device
 
 

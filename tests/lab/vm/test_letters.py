@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from tests.alerts.page_story import Story
 from tests.lab.vm import drives
-from tests.lab.vm.alerts import Story
 from tests.lab.vm.host import Host, device, up
 
 

@@ -5,8 +5,10 @@ import logging
 import os
 import random
 import resource
+import shutil
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -19,8 +21,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exporter.drives.wear_counter import DAY, WearObservation
-from exporter.smart.wear_database import VERSION
-from exporter.smart.wear_history import WearHistory
+from exporter.wear import wear_database
+from exporter.wear.wear_history import WearHistory
+from exporter.wear.wear_tables import VERSION
+from tests.fuzz import examples
 from tests.required import lacking
 
 KEY = "naa.5002538e40a1b2c3"
@@ -73,7 +77,7 @@ def test_another_process_may_read_while_it_is_open(path: Path) -> None:
 _WRITER = """
 import sys
 from pathlib import Path
-from exporter.smart.wear_history import WearHistory
+from exporter.wear.wear_history import WearHistory
 from exporter.drives.wear_counter import DAY, WearObservation
 
 history, day = WearHistory.open(Path(sys.argv[1])), int(sys.argv[2])
@@ -144,7 +148,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """Mounts a file system of 128 KiB; skips the test if mounting is not permitted."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    argv = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(disk)]
+    argv = ["mount", "-t", "tmpfs", "-o", "size=128k,mode=700", "tmpfs", str(disk)]
     if os.geteuid() != 0 or subprocess.run(argv, capture_output=True, check=False).returncode:
         lacking("no right to mount a tmpfs")
     yield disk
@@ -202,7 +206,7 @@ def test_a_directory_that_is_gone_costs_one_warning_and_heals(
 _READER = """
 import os, sys
 from pathlib import Path
-from exporter.smart.wear_history import WearHistory
+from exporter.wear.wear_history import WearHistory
 from exporter.drives.wear_counter import DAY, WearObservation
 
 if os.geteuid() == 0:
@@ -372,7 +376,9 @@ def usable(path: Path, content: bytes) -> None:
 
 
 _QUICK = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+    max_examples=examples(60),
 )
 
 
@@ -408,3 +414,145 @@ def test_a_file_of_anything(path: Path, content: bytes) -> None:
 def test_each_byte_of_the_header_gone_bad(path: Path, whole: bytes, place: int) -> None:
     for byte in (0, 255, whole[place] ^ 1):
         usable(path, whole[:place] + bytes([byte]) + whole[place + 1 :])
+
+
+#: Parts of a schema that SQLite evaluates when a file is read, checked or written.
+_TRAPS = {
+    "a view": "CREATE VIEW trap AS SELECT randomblob(1000000000) AS at",
+    "a trigger": "CREATE TRIGGER trap AFTER INSERT ON drive BEGIN DELETE FROM drive; END",
+    "an index": "CREATE INDEX trap ON drive (length(key))",
+    "a further table": "CREATE TABLE trap (a)",
+    "a computed column": "ALTER TABLE drive ADD COLUMN trap AS (length(zeroblob(900000000)))",
+    "a check": "ALTER TABLE drive ADD COLUMN trap CHECK (length(randomblob(1000000000)) > 0)",
+}
+
+
+@pytest.mark.parametrize("trap", _TRAPS)
+def test_a_file_with_another_schema_is_not_used(
+    path: Path, caplog: pytest.LogCaptureFixture, trap: str
+) -> None:
+    written(path, 1)
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        file.execute(_TRAPS[trap])
+    command = WearHistory.open(path, read_only=True)
+    assert () == command.observations(KEY)
+    command.close()
+    assert "it has other tables, indexes, views or triggers" in caplog.text
+    written(path, 2)
+    assert [2] == found(path)
+    assert 1 == len(aside(path))
+
+
+def test_a_text_in_place_of_a_number_is_not_read(path: Path) -> None:
+    written(path, 1, 2)
+    with contextlib.closing(sqlite3.connect(path)) as file, file:
+        file.execute("UPDATE observation SET used_ratio = zeroblob(50000000) WHERE at < 100000")
+    assert [1, 2] == found(path)
+    history = WearHistory.open(path)
+    assert [None, 0.1] == [seen.used_ratio for seen in history.observations(KEY)]
+    history.close()
+
+
+def test_at_most_the_last_thousand_rows_are_read(path: Path) -> None:
+    written(path, 1)
+    rows = ((number / 10,) for number in range(100_000))
+    with contextlib.closing(sqlite3.connect(path)) as file, file:
+        file.execute("DELETE FROM observation")
+        file.executemany("INSERT INTO observation (drive, at) VALUES (1, ?)", rows)
+    history = WearHistory.open(path, read_only=True)
+    seen = [each.at for each in history.observations(KEY)]
+    history.close()
+    assert [number / 10 for number in range(99_000, 100_000)] == seen
+
+
+def test_a_call_that_works_for_too_long_is_ended(
+    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(path, *range(100))
+    monkeypatch.setattr(wear_database, "_INSTRUCTIONS_PER_CALL", 100)
+    monkeypatch.setattr(wear_database, "_MAX_INSTRUCTIONS", 500)
+    history = WearHistory.open(path, read_only=True)
+    assert () == history.observations(KEY)
+    history.close()
+    assert "cannot be used: interrupted" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["history.sqlite", "history.sqlite-journal", "history.sqlite-wal"])
+@pytest.mark.parametrize("read_only", [False, True], ids=["daemon", "command"])
+def test_a_pipe_is_not_opened(
+    path: Path, caplog: pytest.LogCaptureFixture, name: str, read_only: bool
+) -> None:
+    """SQLite would wait for a writer for ever."""
+    if name != path.name:
+        written(path, 1)
+    os.mkfifo(path.with_name(name))
+    history = WearHistory.open(path, read_only=read_only)
+    assert () == history.observations(KEY)
+    history.close()
+    assert "it is a pipe, not a regular file" in caplog.text
+    assert read_only == path.with_name(name).is_fifo()
+
+
+def test_a_link_is_not_followed(path: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.sqlite"
+    written(other, 5)
+    path.symlink_to(other)
+    written(path, 1)
+    assert [1] == found(path)
+    assert [5] == found(other)
+
+
+def hot_journal(victim: Path, page_bytes: int = 4096) -> bytes:
+    """Returns a rollback journal with a super-journal: SQLite deletes `victim` after it.
+
+    Source: https://www.sqlite.org/fileformat.html#the_rollback_journal and pager.c.
+    """
+    magic = bytes.fromhex("d9d505f920a163d7")
+    header = magic + struct.pack(">IIIII", 0xFFFFFFFF, 1, 4, 512, page_bytes)
+    name = bytes(victim)
+    lock_page = 0x40000000 // page_bytes + 1
+    return (
+        header.ljust(512, b"\0")
+        + struct.pack(">I", lock_page)
+        + name
+        + struct.pack(">II", len(name), sum(name))
+        + magic
+    )
+
+
+def test_root_deletes_no_file_that_the_owner_of_the_directory_names(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In a directory of its own user, the daemon can delete only files of this user."""
+    if os.geteuid() != 0:
+        lacking("it takes root to give a directory away")
+    victim, directory = tmp_path / "victim", Path(tempfile.mkdtemp())
+    try:
+        path = directory / "history.sqlite"
+        written(path, 1)
+        victim.write_text("precious")
+        path.with_name("history.sqlite-journal").write_bytes(hot_journal(victim))
+        for each in (directory, *directory.iterdir()):
+            os.chown(each, 65534, 65534)
+        for read_only in (True, False):
+            history = WearHistory.open(path, read_only=read_only)
+            history.record(KEY, day(2))
+            history.flush()
+            history.close()
+            assert victim.exists()
+        assert "it belongs to user nobody (65534), and this process runs as root" in caplog.text
+    finally:
+        shutil.rmtree(directory)
+
+
+def test_the_journal_of_the_previous_test_is_one_that_sqlite_obeys(
+    path: Path, tmp_path: Path
+) -> None:
+    """Otherwise that test would not show anything."""
+    written(path, 1)
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    path.with_name("history.sqlite-journal").write_bytes(hot_journal(victim))
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        file.execute("SELECT COUNT(*) FROM drive").fetchall()
+    assert not victim.exists()

@@ -6,13 +6,14 @@ A page is valid for a given time, so that tests need not wait for the `for` of a
 import json
 import subprocess
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from tests.alerts import rules
-from tests.end_to_end.page import Page
+from tests.end_to_end.page import Labels, Page
 
 _IDENTITY = {"job": "ssd", "instance": "lab"}
 
@@ -21,20 +22,30 @@ _NOW = "ssd_sampler_last_sample_timestamp_seconds"
 _OF_TIMES = "_timestamp_seconds"
 _START = "process_start_time_seconds"
 
-#: A page, and the number of minutes for which scrapes return it.
-Spell = tuple[Page, int]
+
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """A page, and the number of minutes for which scrapes return it.
+
+    stopped: prefix of the families whose timestamps do not advance, because the process that
+        updates them is stopped; None if there are none.
+    """
+
+    page: Page
+    minutes: int
+    stopped: str | None = None
 
 
 class Story:
     """A sequence of pages, and the expected alerts at the end of each."""
 
-    def __init__(self, *spells: Spell) -> None:
-        self._spells = list(spells)
+    def __init__(self, *pages: tuple[Page, int]) -> None:
+        self._spells = [Spell(*each) for each in pages]
         self._expectations: list[dict[str, Any]] = []
 
-    def then(self, page: Page, minutes: int) -> "Story":
-        """Adds a page."""
-        self._spells.append((page, minutes))
+    def then(self, page: Page, minutes: int, stopped: str | None = None) -> "Story":
+        """Adds a page; `stopped` as in `Spell`."""
+        self._spells.append(Spell(page, minutes, stopped))
         return self
 
     def fires(self, *alerts: str, **labels: str) -> "Story":
@@ -43,7 +54,7 @@ class Story:
         self._expectations.append(
             {
                 "expr": f'group by (alertname) (ALERTS{{alertstate="firing"{matchers}}})',
-                "eval_time": f"{sum(minutes for _, minutes in self._spells) - 1}m",
+                "eval_time": f"{sum(spell.minutes for spell in self._spells) - 1}m",
                 "exp_samples": [
                     {"labels": f"{{alertname={json.dumps(name)}}}", "value": 1}
                     for name in sorted(alerts)
@@ -91,29 +102,32 @@ def _series(spells: Sequence[Spell]) -> Iterator[dict[str, str]]:
     expressions = [rule.expr for rule in rules.alerts()]
     expressions += [rule.expr for rule in rules.recordings()]
     asked = set[str]().union(*map(rules.metrics, expressions))
-    every = {series: None for page, _ in spells for series in page.samples if series[0] in asked}
+    every = {
+        series: None for spell in spells for series in spell.page.samples if series[0] in asked
+    }
     for name, labels in every:
         values = [
-            _values(page, name, page.samples.get((name, labels)), sum(m for _, m in spells[:i]), n)
-            for i, (page, n) in enumerate(spells)
+            _values(spell, name, labels, begun=sum(s.minutes for s in spells[:i]))
+            for i, spell in enumerate(spells)
         ]
         shown = ",".join(
             f"{label}={json.dumps(value, ensure_ascii=False)}"
             for label, value in sorted({**dict(labels), **_IDENTITY}.items())
         )
         yield {"series": f"{name}{{{shown}}}", "values": " ".join(values)}
-    minutes = sum(m for _, m in spells)
+    minutes = sum(spell.minutes for spell in spells)
     yield {"series": 'up{job="ssd",instance="lab"}', "values": f"1x{minutes - 1}"}
 
 
-def _values(page: Page, name: str, value: float | None, begun: int, minutes: int) -> str:
-    more = minutes - 1
+def _values(spell: Spell, name: str, labels: Labels, begun: int) -> str:
+    value, more = spell.page.samples.get((name, labels)), spell.minutes - 1
     if value is None:
         return f"stale _x{more}" if more else "stale"
     if name == _START:
         # One day earlier, for an alert that is suppressed after a boot.
         return f"-86400x{more}"
     if name.endswith(_OF_TIMES):
-        start = begun * 60 + value - page.value(_NOW)
-        return f"{start:.3f}+60x{more}"
+        start = begun * 60 + value - spell.page.value(_NOW)
+        is_stopped = spell.stopped is not None and name.startswith(spell.stopped)
+        return f"{start:.3f}x{more}" if is_stopped else f"{start:.3f}+60x{more}"
     return f"{value!r}x{more}"

@@ -5,8 +5,8 @@ from typing import cast
 
 from exporter.drives.wear_counter import DAY, WearObservation
 from exporter.drives.wearout import WearoutRules
-from exporter.smart.wear_history import WearHistory
-from exporter.smart.wear_recorder import WearRecorder
+from exporter.wear.wear_history import WearHistory
+from exporter.wear.wear_recorder import WearRecorder
 
 KEY = "naa.5002538e00000001"
 

@@ -14,7 +14,7 @@ from exporter.drives.wear_counter import WearObservation
 from exporter.drives.wearout import WearoutEstimate, WearoutRules, estimate_wearout
 
 if TYPE_CHECKING:
-    from exporter.smart.wear_history import WearHistory
+    from exporter.wear.wear_history import WearHistory
 
 #: Interval at which the wear-out of a drive is estimated, in seconds. An estimate reads a year of
 #: observations, and its result changes only within weeks.

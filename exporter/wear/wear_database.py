@@ -8,144 +8,21 @@ gain nothing.
 """
 
 import contextlib
+import errno
 import logging
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from exporter import privileges, untrusted_file
 from exporter.drives.wear_counter import WearObservation
-
-VERSION = 1
-
-#: The largest number of rows per drive. It is enough for 400 days with one row each, and for two
-#: rows for each of 100 wear levels.
-ROWS_PER_DRIVE = 1000
-
-_SCHEMA = f"""
-CREATE TABLE drive (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
-CREATE TABLE observation (
-    drive INTEGER NOT NULL,
-    at REAL NOT NULL,
-    power_on_seconds REAL,
-    used_ratio REAL,
-    step_ratio REAL,
-    host_written_bytes INTEGER,
-    nand_written_bytes INTEGER,
-    PRIMARY KEY (drive, at)
-) WITHOUT ROWID;
-PRAGMA user_version = {VERSION}
-"""
-
-_COLUMNS = "at, power_on_seconds, used_ratio, step_ratio, host_written_bytes, nand_written_bytes"
-
-_THE_DRIVE = "(SELECT id FROM drive WHERE key = ?1)"
-
-Rows = Mapping[str, Sequence[WearObservation]]
-
-
-def prepare(connection: sqlite3.Connection) -> None:
-    """Applies SQLite settings, checks the file, and creates the tables if the file is empty.
-
-    Raises:
-        sqlite3.Error: the file is not a database, is damaged, or has another version.
-    """
-    for setting in ("cache_size = -128", "mmap_size = 0", "cell_size_check = ON"):
-        connection.execute(f"PRAGMA {setting}")
-    ((version,),) = connection.execute("PRAGMA user_version").fetchall()
-    ((tables,),) = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchall()
-    if not version and not tables:
-        with transaction(connection):
-            for statement in _SCHEMA.split(";"):
-                connection.execute(statement)
-        return
-    if version != VERSION:
-        raise sqlite3.DatabaseError(f"it has version {version}, not {VERSION}")
-    for row in connection.execute("PRAGMA integrity_check(1)").fetchall():
-        if row != ("ok",):
-            raise sqlite3.DatabaseError(f"it is damaged: {row[0]}")
-    connection.execute(f"SELECT drive, {_COLUMNS} FROM observation LIMIT 0")  # noqa: S608  ours
-    connection.execute("SELECT id, key FROM drive LIMIT 0")
-
-
-@contextlib.contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Context manager that commits all changes, or rolls them back after an exception."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def write(
-    connection: sqlite3.Connection,
-    later: Mapping[str, float],
-    added: Rows,
-    oldest: Mapping[str, float | None],
-) -> None:
-    """Deletes later rows, adds rows, and deletes old rows, in this order.
-
-    Of the drives with added rows, the oldest rows above the limit of `ROWS_PER_DRIVE` are deleted.
-
-    later: the Unix time after which a drive's rows are deleted, keyed by drive.
-    added: the rows to add, keyed by drive.
-    oldest: the Unix time before which a drive's rows are deleted, keyed by drive. It applies only
-        to drives with added rows. None means that no row is too old.
-    """
-    for key, at in later.items():
-        connection.execute(
-            f"DELETE FROM observation WHERE drive = {_THE_DRIVE} AND at > ?2",  # noqa: S608
-            (key, at),
-        )
-    for key, observations in added.items():
-        connection.execute("INSERT OR IGNORE INTO drive (key) VALUES (?)", (key,))
-        connection.executemany(
-            f"INSERT OR REPLACE INTO observation (drive, {_COLUMNS})"  # noqa: S608
-            f" VALUES ({_THE_DRIVE}, ?2, ?3, ?4, ?5, ?6, ?7)",
-            [(key, *astuple(row)) for row in observations],
-        )
-        connection.execute(
-            f"DELETE FROM observation WHERE drive = {_THE_DRIVE} AND (at < ?2 OR at <="  # noqa: S608
-            f" (SELECT at FROM observation WHERE drive = {_THE_DRIVE}"
-            " ORDER BY at DESC LIMIT 1 OFFSET ?3))",
-            (key, oldest.get(key), ROWS_PER_DRIVE),
-        )
-
-
-def delete_old_rows(connection: sqlite3.Connection, oldest: float, most: int) -> None:
-    """Deletes the drives without a recent row, and the oldest drives above the limit.
-
-    oldest: the Unix time; drives without a row since this time are deleted.
-    most: the largest number of drives. The drives whose last row is newest are kept.
-    """
-    connection.execute(
-        "DELETE FROM observation WHERE drive IN"
-        " (SELECT drive FROM observation GROUP BY drive HAVING MAX(at) < ?1"
-        " UNION SELECT drive FROM (SELECT drive FROM observation"
-        " GROUP BY drive ORDER BY MAX(at) DESC LIMIT -1 OFFSET ?2))",
-        (oldest, most),
-    )
-    connection.execute("DELETE FROM drive WHERE id NOT IN (SELECT drive FROM observation)")
-
-
-def rows(connection: sqlite3.Connection, key: str) -> list[tuple[Any, ...]]:
-    """Returns a drive's rows in the order of time.
-
-    A row contains the fields of `WearObservation`. The types of the values are not checked.
-    """
-    return connection.execute(
-        f"SELECT {_COLUMNS} FROM observation"  # noqa: S608  our own words
-        f" WHERE drive = {_THE_DRIVE} ORDER BY at",
-        (key,),
-    ).fetchall()
-
+from exporter.untrusted_file import UnusableFile
+from exporter.wear import wear_tables
+from exporter.wear.wear_tables import Rows
 
 log = logging.getLogger(__name__)
 
@@ -162,6 +39,16 @@ _LATEST_SECONDS = 1e11
 
 #: Limit of the used endurance as a ratio. Drives report up to 2.55.
 _LARGEST_RATIO = 10.0
+
+#: Limit of the work of one call, in instructions of SQLite's virtual machine. The check of the
+#: largest file takes about 70 million.
+_MAX_INSTRUCTIONS = 500_000_000
+
+#: Number of instructions between two calls of the progress handler.
+_INSTRUCTIONS_PER_CALL = 1_000_000
+
+#: The files beside a database that SQLite opens.
+_COMPANIONS = ("-journal", "-wal", "-shm")
 
 #: Parts of SQLite's messages for errors that are not caused by the contents of the file. SQLite's
 #: error codes are not used, because Python 3.10 does not provide them.
@@ -181,11 +68,13 @@ class WearDatabase:
         self._read_only = read_only
         self._connection: sqlite3.Connection | None = None
         self._is_reported = False
+        #: The instructions of the current call, in units of `_INSTRUCTIONS_PER_CALL`.
+        self._progress = 0
 
     def rows(self, key: str) -> tuple[WearObservation, ...] | None:
         """Returns a drive's rows in the order of time; None if the file cannot be used."""
-        with self._guarded():
-            return tuple(_usable(rows(self._connect(), key)))
+        with self._as_reader(), self._guarded():
+            return tuple(_usable(wear_tables.rows(self._connect(), key)))
         return None
 
     def write(
@@ -211,10 +100,10 @@ class WearDatabase:
         for _ in range(2):  # the second attempt is for a new file, if the old one is damaged
             with self._guarded():
                 connection = self._connect()
-                with transaction(connection):
-                    write(connection, later, rows, oldest)
+                with wear_tables.transaction(connection):
+                    wear_tables.write(connection, later, rows, oldest)
                     if sweep is not None:
-                        delete_old_rows(connection, sweep, DRIVES)
+                        wear_tables.delete_old_rows(connection, sweep, DRIVES)
                 if self._is_reported:
                     log.info("%s can be written again; nothing is lost", self._path)
                     self._is_reported = False
@@ -227,12 +116,25 @@ class WearDatabase:
         """Closes the file. The next access opens it again."""
         if self._connection is not None:
             connection, self._connection = self._connection, None
-            connection.close()
+            with self._as_reader():
+                connection.close()
+
+    def _as_reader(self) -> AbstractContextManager[None]:
+        """Context manager in which a command of root has the rights of the directory's owner.
+
+        The daemon does not need it: it does not run as root in a directory of another user.
+        """
+        if not self._read_only:
+            return contextlib.nullcontext()
+        return privileges.as_owner_if_permitted(self._path.parent)
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
             if not self._read_only:
+                if problem := privileges.root_problem(self._path.parent):
+                    raise PermissionError(errno.EPERM, problem)
                 self._make()
+            self._check()
             mode = "ro" if self._read_only else "rw"
             connection = sqlite3.connect(
                 f"{self._path.absolute().as_uri()}?mode={mode}",
@@ -243,7 +145,8 @@ class WearDatabase:
                 cached_statements=16,
             )
             try:
-                prepare(connection)
+                connection.set_progress_handler(self._has_worked_too_long, _INSTRUCTIONS_PER_CALL)
+                wear_tables.prepare(connection)
             except BaseException:
                 connection.close()
                 raise
@@ -255,17 +158,35 @@ class WearDatabase:
 
         Raises:
             OSError: the file cannot be created.
-            sqlite3.DatabaseError: there is a file, and it is too large.
         """
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            os.close(os.open(self._path, flags, 0o600))
-        except FileExistsError:
-            if self._path.stat().st_size > _LARGEST_BYTES:
-                raise sqlite3.DatabaseError(f"it is larger than {_LARGEST_BYTES} bytes") from None
+        with contextlib.suppress(FileExistsError):
+            os.close(untrusted_file.create(self._path, 0o600))
+
+    def _check(self) -> None:
+        """Checks the files that SQLite opens.
+
+        Raises:
+            OSError: there is no file, or its status cannot be read.
+            sqlite3.DatabaseError: one of the files is not a regular file, or is too large.
+        """
+        for path in (self._path, *(Path(f"{self._path}{suffix}") for suffix in _COMPANIONS)):
+            try:
+                untrusted_file.check(path, _LARGEST_BYTES)
+            except UnusableFile as e:
+                raise sqlite3.DatabaseError(
+                    e.strerror if path == self._path else f"{path.name}: {e.strerror}"
+                ) from None
+            except FileNotFoundError:
+                if path == self._path:
+                    raise
+
+    def _has_worked_too_long(self) -> bool:
+        self._progress += 1
+        return self._progress * _INSTRUCTIONS_PER_CALL > _MAX_INSTRUCTIONS
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
+        self._progress = 0
         try:
             yield
         except (sqlite3.Error, OSError, UnicodeDecodeError) as e:
@@ -308,8 +229,9 @@ class WearDatabase:
         except OSError:
             return False
         # The old journal is renamed too: SQLite must never roll it back into the new file.
-        with contextlib.suppress(OSError):
-            os.replace(f"{self._path}-journal", f"{aside}-journal")
+        for suffix in _COMPANIONS:
+            with contextlib.suppress(OSError):
+                os.replace(f"{self._path}{suffix}", f"{aside}{suffix}")
         log.warning(
             "%s is not usable: %s; renamed to %s, a new file is started",
             self._path,
@@ -337,12 +259,13 @@ def storable(seen: WearObservation) -> WearObservation:
     )
 
 
-def _number(value: float | None, most: float) -> float | None:
-    return value if isinstance(value, float | int) and 0 <= value <= most else None
+def _number(value: object, most: float) -> float | None:
+    return untrusted_file.number(value, 0, most)
 
 
 def _count(value: int | None) -> int | None:
-    return value if isinstance(value, int) and 0 <= value <= _LARGEST_INTEGER else None
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_integer and value is not None and 0 <= value <= _LARGEST_INTEGER else None
 
 
 def _usable(rows: Iterable[tuple[Any, ...]]) -> Iterator[WearObservation]:

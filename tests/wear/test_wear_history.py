@@ -8,8 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exporter.drives.wear_counter import DAY, WearObservation
-from exporter.smart.wear_database import DRIVES, ROWS_PER_DRIVE
-from exporter.smart.wear_history import KEPT_SECONDS, ROWS_PER_DAY, WearHistory
+from exporter.wear.wear_database import DRIVES
+from exporter.wear.wear_history import KEPT_SECONDS, ROWS_PER_DAY, WearHistory
+from exporter.wear.wear_tables import ROWS_PER_DRIVE
+from tests.fuzz import examples
 
 #: 2026-01-05, 06:00 UTC.
 MORNING = 1_767_592_800.0
@@ -208,7 +210,9 @@ _LOOKS = st.builds(
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+    max_examples=examples(50),
 )
 @given(st.lists(st.tuples(st.sampled_from(["a", "b"]), _LOOKS, st.booleans()), max_size=12))
 def test_a_later_process_finds_what_this_one_knew(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.drives.wear_counter import DAY, WearObservation
-from exporter.smart.wear_database import DRIVES, WearDatabase, storable
+from exporter.wear.wear_database import DRIVES, WearDatabase, storable
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,78 @@
+"""Reads the kernel's counters of disks, CPUs and pressure, and leaves parsing to the sampler."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from exporter.clock import Clock
+from exporter.linux import pressure
+from exporter.linux.files import OpenFile, RawFile
+
+#: The maximum size of a file that is read every second, in bytes: ten times that of 2,000 disks.
+_MAX_FILE_BYTES = 2 << 20
+
+
+class RawSample(NamedTuple):
+    """The unparsed contents of the files of one sample.
+
+    monotonic, boottime: the time when the reading started, in seconds of the clocks `monotonic` and
+        `boottime` of `exporter.clock`.
+    seconds: the time that reading all files took.
+    diskstats, stat, pressure: the contents of the files; None means that the file is not sampled.
+    """
+
+    monotonic: float
+    boottime: float
+    seconds: float
+    diskstats: RawFile | None
+    stat: RawFile | None
+    pressure: RawFile | None
+
+    @property
+    def devices(self) -> int:
+        """The number of lines in /proc/diskstats; 0 if it is not sampled.
+
+        The number changes when a device appears or disappears.
+        """
+        return self.diskstats.content.count(b"\n") if self.diskstats else 0
+
+    @property
+    def size_bytes(self) -> int:
+        """The total size of the files."""
+        return sum(len(raw.content) for raw in (self.diskstats, self.stat, self.pressure) if raw)
+
+
+class CounterFiles:
+    """The files below /proc that are read every second. They stay open between the readings.
+
+    proc: the mount point of /proc.
+    with_disks, with_cpus, with_pressure: whether to read diskstats, stat and pressure/io.
+    """
+
+    def __init__(
+        self,
+        proc: Path,
+        clock: Clock,
+        *,
+        with_disks: bool = True,
+        with_cpus: bool = True,
+        with_pressure: bool = True,
+    ) -> None:
+        self._clock = clock
+        self._disks = OpenFile(proc / "diskstats", _MAX_FILE_BYTES) if with_disks else None
+        self._cpus = OpenFile(proc / "stat", _MAX_FILE_BYTES) if with_cpus else None
+        self._pressure = None
+        if with_pressure:
+            self._pressure = OpenFile(proc / "pressure" / "io", pressure.MAX_FILE_BYTES)
+
+    def read(self, *, check_replaced: bool = True) -> RawSample:
+        """Reads all files and returns their contents.
+
+        It raises no error for a file that cannot be read. The file's `RawFile` contains the error.
+
+        check_replaced: also check whether a path now leads to another file, and reopen it.
+        """
+        now, boottime = self._clock.monotonic(), self._clock.boottime()
+        disks = self._disks.read(check_replaced=check_replaced) if self._disks else None
+        cpus = self._cpus.read(check_replaced=check_replaced) if self._cpus else None
+        waiting = self._pressure.read(check_replaced=check_replaced) if self._pressure else None
+        return RawSample(now, boottime, self._clock.monotonic() - now, disks, cpus, waiting)

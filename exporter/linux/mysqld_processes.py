@@ -1,0 +1,211 @@
+"""Finds the processes of MySQL and MariaDB servers, and selects those that are read.
+
+Any user can start a process with the name of a server, with a command line of several megabytes,
+and many of them. Therefore the number of selected processes is limited, and the selection uses only
+facts that a user cannot choose freely:
+
+1. A process outside of all user slices comes before a process of a logged-in user. systemd creates
+   the slices, and a user cannot leave his own.
+2. Within both groups each control group gets the same number of processes, and each user slice
+   counts as one control group. A user cannot create a control group outside of his slice. Without
+   control groups (cgroup v1), each owner gets the same number.
+3. Within a control group the oldest processes are selected. The kernel records the start.
+
+So a server that systemd or a container engine started is selected, whatever other users start.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from exporter.errors import LimitReached, NotAvailable, ReadError
+from exporter.linux import files
+from exporter.linux.faults import Faults
+from exporter.linux.files import Parsed
+
+#: The names of the server processes.
+SERVER_NAMES = frozenset({"mysqld", "mysqld-debug", "mariadbd"})
+
+#: The maximum number of servers that are read. Hosts run fewer servers, but any user can start many
+#: processes with the name of a server.
+MAX_SERVERS = 64
+
+#: The maximum size of a command line that is read, in bytes. That of a server has a few KiB. The
+#: kernel allows 6 MiB.
+_MAX_ARGUMENT_BYTES = 64 << 10
+#: The maximum size of /proc/<pid>/cgroup, in bytes. It has one path per hierarchy.
+_MAX_CGROUP_BYTES = 64 << 10
+#: The position of the start time in /proc/<pid>/stat, counted after the name of the process:
+#: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html (field 22).
+_START_FIELD = 19
+
+_UNIFIED_CGROUP = re.compile(r"^0::(/.*)$", re.MULTILINE)
+_USER_SLICE = re.compile(r"/user\.slice(?:/user-\d+\.slice)?(?=/|$)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerProcess:
+    """The process of a server with its command line.
+
+    The command line may contain passwords, so this record is discarded after parsing.
+
+    pid: the process ID.
+    argv: the command line, beginning with the name of the program.
+    cgroup: the path of its control group in the cgroup v2 hierarchy. None if it is unknown, or if
+        the host uses only cgroup v1.
+    """
+
+    pid: int
+    argv: tuple[str, ...]
+    cgroup: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCandidate:
+    """A process with the name of a server.
+
+    pid: the process ID.
+    cgroup: as in `ServerProcess`.
+    owner: the user ID of the process.
+    started: the time of its start after the boot, in clock ticks.
+    """
+
+    pid: int
+    cgroup: str | None
+    owner: int
+    started: int
+
+
+def find_server_processes(proc: Path) -> Parsed[tuple[ServerProcess, ...]]:
+    """Returns the selected server processes, at most 64, in the order of their selection.
+
+    Processes that have ended or cannot be read are omitted. `Parsed.faults` reports processes that
+    are not selected and command lines that are not read completely.
+    """
+    faults = Faults()
+    groups = _Groups()
+    for candidate in _candidates(proc):
+        groups.add(candidate)
+    selected = groups.selected()
+    if groups.size > len(selected):
+        faults.add(
+            LimitReached(
+                f"{groups.size} processes have the name of a MySQL server, and {len(selected)} of "
+                "them are read: docs/limits.md explains which"
+            )
+        )
+    processes = []
+    for candidate in selected:
+        argv = _read_arguments(proc, candidate.pid, faults)
+        if argv:
+            processes.append(ServerProcess(candidate.pid, argv, candidate.cgroup))
+    return Parsed(tuple(processes), faults.listed())
+
+
+def select(candidates: Iterable[ServerCandidate]) -> tuple[ServerCandidate, ...]:
+    """Returns at most 64 of these processes, by the rules of the module docstring."""
+    groups = _Groups()
+    for candidate in candidates:
+        groups.add(candidate)
+    return groups.selected()
+
+
+def parse_cgroup(text: str) -> str | None:
+    """Returns the cgroup v2 path from the text of a /proc/<pid>/cgroup file.
+
+    None means that the text has none, because the host uses only cgroup v1.
+
+    https://man7.org/linux/man-pages/man7/cgroups.7.html
+    """
+    match = _UNIFIED_CGROUP.search(text)
+    return match[1] if match else None
+
+
+class _Groups:
+    """The candidates by control group. Keeps only those that may be selected.
+
+    size: the number of candidates.
+    """
+
+    def __init__(self) -> None:
+        self._by_group: dict[tuple[bool, str], list[ServerCandidate]] = {}
+        self.size = 0
+
+    def add(self, candidate: ServerCandidate) -> None:
+        self.size += 1
+        members = self._by_group.setdefault(_group(candidate), [])
+        members.append(candidate)
+        if len(members) >= 2 * MAX_SERVERS:
+            members[:] = _oldest(members)
+
+    def selected(self) -> tuple[ServerCandidate, ...]:
+        ranked = [
+            (is_user, rank, candidate.started, candidate.pid, candidate)
+            for (is_user, _), members in self._by_group.items()
+            for rank, candidate in enumerate(_oldest(members))
+        ]
+        ranked.sort(key=lambda row: row[:4])
+        return tuple(row[4] for row in ranked[:MAX_SERVERS])
+
+
+def _group(candidate: ServerCandidate) -> tuple[bool, str]:
+    """Returns whether the process is in a user slice, and the name of its group."""
+    if candidate.cgroup is None:
+        return False, f"owner {candidate.owner}"
+    match = _USER_SLICE.search(candidate.cgroup)
+    return (False, candidate.cgroup) if match is None else (True, match[0])
+
+
+def _oldest(members: list[ServerCandidate]) -> list[ServerCandidate]:
+    return sorted(members, key=lambda each: (each.started, each.pid))[:MAX_SERVERS]
+
+
+def _candidates(proc: Path) -> Iterator[ServerCandidate]:
+    import psutil  # noqa: PLC0415 - the import takes 30 ms, which the agent does not need
+
+    before = psutil.PROCFS_PATH
+    psutil.PROCFS_PATH = str(proc)
+    try:
+        for pid in psutil.pids():
+            # psutil's name() reads the whole command line of a process whose name is long.
+            if files.read_attribute(f"{proc}/{pid}/comm") in SERVER_NAMES:
+                candidate = _read_candidate(proc, pid)
+                if candidate is not None:
+                    yield candidate
+    except (OSError, IndexError):  # IndexError: psutil expects at least one visible process
+        return
+    finally:
+        psutil.PROCFS_PATH = before
+
+
+def _read_candidate(proc: Path, pid: int) -> ServerCandidate | None:
+    try:
+        owner = os.stat(f"{proc}/{pid}").st_uid
+        # The name of the process may contain spaces and brackets.
+        after_name = files.read(f"{proc}/{pid}/stat").rpartition(")")[2].split()
+        started = int(after_name[_START_FIELD])
+    except (OSError, NotAvailable, ReadError, ValueError, IndexError):
+        return None
+    try:
+        cgroup = parse_cgroup(files.read(f"{proc}/{pid}/cgroup", _MAX_CGROUP_BYTES))
+    except (NotAvailable, ReadError):
+        cgroup = None
+    return ServerCandidate(pid, cgroup, owner, started)
+
+
+def _read_arguments(proc: Path, pid: int, faults: Faults) -> tuple[str, ...]:
+    content = files.read_start(proc / str(pid) / "cmdline", _MAX_ARGUMENT_BYTES + 1)
+    if len(content) > _MAX_ARGUMENT_BYTES:
+        # The last argument is cut off, so it is not used.
+        content = content.rpartition(b"\0")[0]
+        faults.add(
+            LimitReached(
+                f"process {pid}: only the first {_MAX_ARGUMENT_BYTES} bytes of the command line "
+                "are read"
+            )
+        )
+    arguments = content.removesuffix(b"\0").split(b"\0") if content else []
+    # Bytes that are not UTF-8 become escapes, as in `files.decode`.
+    return tuple(argument.decode("utf-8", "backslashreplace") for argument in arguments)

@@ -1,0 +1,264 @@
+"""Opens files that another user may have written, and checks the numbers in them.
+
+These are the files in the state directory and in the agent's directory. The user who owns such a
+directory can put anything at a file's path: a link to another user's file, a pipe for which a
+reader waits for ever, a device, or a file without an end. This module opens only regular files, and
+reads a limited number of bytes. No other module of this package opens these files;
+tests/test_untrusted_file.py checks it.
+"""
+
+import contextlib
+import errno
+import fcntl
+import math
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+_COMMON = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_READ = os.O_RDONLY | _COMMON
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _COMMON
+
+_KINDS = (
+    (stat.S_ISLNK, "a symbolic link"),
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+class UnusableFile(OSError):
+    """The file exists, but is not a regular file, is too large, or is not trusted.
+
+    `strerror` contains the reason, such as "it is a pipe".
+    """
+
+    def __init__(self, reason: str, path: Path | str) -> None:
+        super().__init__(errno.EINVAL, reason, str(path))
+
+
+class TooLargeFile(UnusableFile):
+    """The file is larger than the limit."""
+
+
+def accept_every_owner(_status: os.stat_result) -> str:
+    """Returns an empty text: a file of any owner with any permissions is read."""
+    return ""
+
+
+def read(
+    path: Path | str,
+    limit_bytes: int,
+    *,
+    directory: int | None = None,
+    refusal: Callable[[os.stat_result], str] = accept_every_owner,
+) -> bytes:
+    """Returns the contents of a file.
+
+    limit_bytes: the largest size of the file.
+    directory: a descriptor of the directory to which `path` is relative.
+    refusal: returns why a file with this status must not be read; empty if it may be read. It is
+        called with the status of the open file.
+
+    Raises:
+        TooLargeFile: it is larger than the limit.
+        UnusableFile: it is not a regular file, or is refused.
+        OSError: the file does not exist or cannot be read.
+    """
+    descriptor = _opened(path, _READ, directory)
+    try:
+        status = os.fstat(descriptor)
+        if reason := refusal(status):
+            raise UnusableFile(reason, path)
+        _check_size(path, status.st_size, limit_bytes)
+        chunks: list[bytes] = []
+        left = limit_bytes + 1
+        while left and (chunk := os.read(descriptor, min(left, 1 << 20))):
+            chunks.append(chunk)
+            left -= len(chunk)
+        # The file may have grown since its size was read.
+        _check_size(path, limit_bytes + 1 - left, limit_bytes)
+        return b"".join(chunks)
+    finally:
+        os.close(descriptor)
+
+
+def check(path: Path | str, limit_bytes: int) -> None:
+    """Checks a file that a library opens by its path.
+
+    The library opens the path later. A user who can write to the directory can replace the file in
+    between, so this process must have no rights that this user lacks (`privileges.as_owner`).
+
+    Raises:
+        TooLargeFile: it is larger than the limit.
+        UnusableFile: it is not a regular file.
+        OSError: the file does not exist or its status cannot be read.
+    """
+    status = os.stat(path, follow_symlinks=False)
+    if reason := _kind_problem(status):
+        raise UnusableFile(reason, path)
+    _check_size(path, status.st_size, limit_bytes)
+
+
+def create(path: Path | str, mode: int, *, directory: int | None = None) -> int:
+    """Creates a file and returns its descriptor, open for writing.
+
+    mode: the permissions, which the umask reduces.
+    directory: a descriptor of the directory to which `path` is relative.
+
+    Raises:
+        FileExistsError: something exists at the path. It is not opened.
+        OSError: the file cannot be created.
+    """
+    return os.open(path, _NEW, mode, dir_fd=directory)
+
+
+def replace(
+    name: str, content: bytes, mode: int, *, directory: int, wait_for_disk: bool = True
+) -> None:
+    """Replaces a file atomically: it contains either the old or the new contents.
+
+    Each file has one fixed temporary name. So a temporary file that remains after a kill is removed
+    by the next call. Two processes or threads must not replace the same file at the same time.
+
+    name: the name of the file in its directory.
+    mode: the permissions, which the umask reduces.
+    directory: a descriptor of the directory.
+    wait_for_disk: call fsync for the file and for the directory. The file then survives a power
+        failure, but a disk that hangs blocks the caller.
+
+    Raises:
+        OSError: the file cannot be written. The old file is unchanged.
+    """
+    temporary = f".{name}.new"
+    try:
+        descriptor = create(temporary, mode, directory=directory)
+    except FileExistsError:
+        os.unlink(temporary, dir_fd=directory)
+        descriptor = create(temporary, mode, directory=directory)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            if wait_for_disk:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+    except OSError:
+        # The incomplete file is removed, because the disk may be full.
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=directory)
+        raise
+    if wait_for_disk:
+        os.fsync(directory)
+
+
+def replace_at(path: Path, content: bytes, mode: int, *, wait_for_disk: bool = True) -> None:
+    """Does the same as `replace`, for a path instead of a name and a directory."""
+    with opened_directory(path.parent) as directory:
+        replace(path.name, content, mode, directory=directory, wait_for_disk=wait_for_disk)
+
+
+@contextlib.contextmanager
+def opened_directory(path: Path) -> Iterator[int]:
+    """Context manager that yields a descriptor of a directory. The path may be a symbolic link.
+
+    Raises:
+        OSError: the directory does not exist or cannot be opened.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def open_lock_file(path: Path, mode: int, *, writable: bool = True) -> int:
+    """Returns a descriptor of a file for flock(2). The file is created if it is missing.
+
+    Nothing is written to it.
+
+    mode: the permissions of a new file, which the umask reduces.
+    writable: False opens it for reading only, which is sufficient for a lock on a local filesystem.
+
+    Raises:
+        UnusableFile: it is not a regular file.
+        OSError: the file cannot be created or opened.
+    """
+    flags = (os.O_RDWR if writable else os.O_RDONLY) | _COMMON
+    try:
+        return _opened(path, flags, None)
+    except FileNotFoundError:
+        # FileExistsError: another process has created it in between.
+        with contextlib.suppress(FileExistsError):
+            os.close(create(path, mode))
+    return _opened(path, flags, None)
+
+
+def lock(descriptor: int) -> bool:
+    """Acquires flock(2) without waiting. Returns False if another open file holds the lock.
+
+    Raises:
+        OSError: the filesystem does not support locks.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def write_problem(directory: Path) -> str:
+    """Returns why no file can be created in a directory; empty if one can be created."""
+    name = f".write-test.{os.getpid()}"
+    try:
+        with opened_directory(directory) as descriptor:
+            # The file of an earlier process with this number, which was killed, is removed.
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=descriptor)
+            os.close(create(name, 0o600, directory=descriptor))
+            os.unlink(name, dir_fd=descriptor)
+    except OSError as e:
+        return e.strerror or str(e)
+    return ""
+
+
+def number(value: object, least: float, most: float) -> float | None:
+    """Returns a number of a parsed file, if it is at least `least` and at most `most`.
+
+    None means that the value is not a number, is NaN, or is out of range. A Boolean is not a
+    number. The limits are compared first, because an integer of 400 digits overflows a float.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if least <= value <= most and math.isfinite(value) else None
+
+
+def _opened(path: Path | str, flags: int, directory: int | None) -> int:
+    """Returns a descriptor of a regular file.
+
+    The status is read before the file is opened, because opening a device may have effects.
+    """
+    status = os.stat(path, dir_fd=directory, follow_symlinks=False)
+    if reason := _kind_problem(status):
+        raise UnusableFile(reason, path)
+    descriptor = os.open(path, flags, dir_fd=directory)
+    reason = _kind_problem(os.fstat(descriptor))
+    if reason:
+        os.close(descriptor)
+        raise UnusableFile(reason, path)
+    return descriptor
+
+
+def _kind_problem(status: os.stat_result) -> str:
+    if stat.S_ISREG(status.st_mode):
+        return ""
+    kind = next((name for is_kind, name in _KINDS if is_kind(status.st_mode)), "a special file")
+    return f"it is {kind}, not a regular file"
+
+
+def _check_size(path: Path | str, size_bytes: int, limit_bytes: int) -> None:
+    if size_bytes > limit_bytes:
+        raise TooLargeFile(f"it is larger than {limit_bytes} bytes", path)

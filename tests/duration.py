@@ -1,0 +1,78 @@
+"""Durations that do not depend on the speed of the machine, and waits for a condition.
+
+A test that compares a duration with a number of seconds fails on a busy machine. The kernel counts
+for how long tasks wait for a CPU, a disk or memory (/proc/pressure). `at_most` extends its limit by
+that time. On a quiet machine the limit is exact.
+
+A test that simulates a device in real time cannot wait. It runs ahead of other work.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+#: Limit in seconds of a wait that normally takes a moment. It is reached only if the awaited event
+#: does not happen at all. The rest is margin for a machine with several times more work than CPUs.
+PATIENCE_SECONDS = 90.0
+
+#: Each second in which tasks of the machine wait extends a limit by this number of seconds: a task
+#: waits several times for one result, and so do the processes that it asks.
+EXTENSION = 10.0
+
+#: Interval between two checks of a condition, in seconds.
+_CHECK_SECONDS = 0.01
+
+
+def pressure_seconds(proc: Path = Path("/proc")) -> float:
+    """Returns for how long some task waited for a CPU, a disk or memory since the start.
+
+    The value is the sum of the three totals of "some" in /proc/pressure (accounting/psi.rst).
+    A kernel without these files yields 0.
+    """
+    total = 0
+    for resource in ("cpu", "io", "memory"):
+        try:
+            first = (proc / "pressure" / resource).read_text().splitlines()[0]
+        except OSError:
+            continue
+        total += int(first.rpartition("total=")[2])
+    return total / 1e6
+
+
+@contextmanager
+def at_most(seconds: float, what: str = "this") -> Iterator[None]:
+    """Asserts that the block takes less than this time, extended while the machine was busy."""
+    begun, waited = time.monotonic(), pressure_seconds()
+    yield
+    took, waited = time.monotonic() - begun, pressure_seconds() - waited
+    assert took < seconds + EXTENSION * waited, (
+        f"{what} took {took:.2f} s, not {seconds:g} s; tasks waited for {waited:.2f} s"
+    )
+
+
+def wait_until(
+    happened: Callable[[], object], what: str = "it", seconds: float = PATIENCE_SECONDS
+) -> None:
+    """Waits until the condition is true; raises AssertionError after the limit."""
+    until = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < until, f"{what} did not happen within {seconds:g} s"
+        time.sleep(_CHECK_SECONDS)
+
+
+@contextmanager
+def ahead_of_other_work() -> Iterator[None]:
+    """Runs this thread, and the threads and processes that it starts, ahead of other work.
+
+    Only for tests that use little CPU time. Without the capability CAP_SYS_NICE nothing changes,
+    and the test needs a machine that has not much other work.
+    """
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    with suppress(PermissionError):
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, policy, parameters)

@@ -1,0 +1,201 @@
+"""The largest memory of the real daemon and the real agent with hostile inputs (VmHWM).
+
+docs/limits.md states the two ceilings. `MemoryMax=` of the units is above them.
+"""
+
+import http
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.agent import Agent
+from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.host import Host
+from tests.linux import trees
+
+DAEMON_KILOBYTES = 128 << 10
+AGENT_KILOBYTES = 64 << 10
+
+#: The size of hostile files, in bytes. It exceeds every limit.
+_HUGE = 40 << 20
+_HWM = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
+
+
+def peak_kilobytes(pid: int) -> int:
+    """Returns the largest resident memory that the process has had."""
+    found = _HWM.search(Path(f"/proc/{pid}/status").read_text())
+    assert found is not None, "the process has ended"
+    return int(found[1])
+
+
+def repeated(text: str, size: int = _HUGE) -> str:
+    return text * (size // len(text) + 1)
+
+
+def numbered(line: str, size: int) -> str:
+    """Returns lines up to this size; `line` contains the place of a number."""
+    return "".join(line.format(n) for n in range(size // len(line.format(100_000)) + 1))
+
+
+def huge_kernel_files(host: Host, text: str) -> None:
+    """Every file below /proc that the daemon reads has the same hostile content."""
+    for name in ("diskstats", "stat", "softirqs", "net/softnet_stat", "1/mountinfo", "1/cgroup"):
+        host.write(name, text)
+    for resource in ("io", "cpu", "memory", "irq"):
+        host.write(f"pressure/{resource}", text)
+
+
+def many_servers(host: Host, root: Path) -> None:
+    """200 processes called mysqld: each has own mounts, and option files with broken lines."""
+    broken = root / "broken.cnf"
+    broken.write_text("!\n" * 500_000)
+    (root / "main.cnf").write_text(
+        f"!include {broken}\n" * 64 + "[mysqld]\ntmpdir=" + "/t:" * 70_000
+    )
+    host.mounts(trees.mount_line("8:1", "/"))
+    for pid in range(100, 300):
+        own = trees.mount_line("8:1", "/", options=f"rw,ns={pid}")
+        mounts = own + "".join(trees.mount_line("8:1", f"/m/{n}") for n in range(3000))
+        argv = ["mysqld", f"--defaults-file={root / 'main.cnf'}", f"--tmpdir={'/t:' * 30_000}"]
+        trees.process(host.proc, pid, argv, mounts, cgroup=f"0::/a.slice/{pid}.service")
+
+
+HOSTILE_FILES: dict[str, str] = {
+    "line breaks": "\n",
+    "one line": "x",
+    "numbers": "1 ",
+    "lists": "[],",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE_FILES)
+@pytest.mark.parametrize("size", [_HUGE, (2 << 20) - 100, (6 << 20) - 100], ids=lambda n: f"{n}")
+def test_kernel_files(tmp_path: Path, kind: str, size: int) -> None:
+    """Files beyond each limit, and files that are just within a limit."""
+    host = Host(tmp_path)
+    huge_kernel_files(host, repeated(HOSTILE_FILES[kind], size - len(HOSTILE_FILES[kind])))
+    check_daemon(tmp_path, host)
+
+
+def test_well_formed_kernel_files_at_their_limits(tmp_path: Path) -> None:
+    """Valid lines take more memory than broken ones. The devices are not exported."""
+    host = Host(tmp_path)
+    host.write("diskstats", numbered("7 {0} loop{0} 1 0 8 1 1 0 8 1 0 1 1\n", 2 << 20)[: 2 << 20])
+    host.write("stat", numbered("cpu{0} 1 2 3 4 5 6 7 8 0 0\n", 2 << 20)[: 2 << 20])
+    mounts = numbered("36 35 8:{0} / /m/{0} rw,n={0} - ext4 /d rw,s={0}\n", 6 << 20)
+    host.write("1/mountinfo", mounts[: 6 << 20])
+    names = " ".join(f"CPU{n}" for n in range(8192))
+    host.write("softirqs", f"{names}\n" + f"NET_RX: {' '.join(['1'] * 8192)}\n" * 30)
+    check_daemon(tmp_path, host)
+
+
+def test_mysql_servers(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    many_servers(host, tmp_path)
+    check_daemon(tmp_path, host)
+
+
+def test_a_thousand_disks(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    names = [f"sd{n}q" for n in range(1000)]
+    for number, name in enumerate(names):
+        host.disk(name, number)
+    host.diskstats(names)
+    many_servers(host, tmp_path)
+    with Daemon(tmp_path / "daemon", *host.flags) as daemon:
+        host.diskstats(names, operations=50)
+        await_page(daemon)
+        page = daemon.next_page(3)
+        assert len(page.labels("ssd_device_info", "device")) == 1000
+        assert peak_kilobytes(daemon.process.pid) < DAEMON_KILOBYTES
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"version":1,"inventory":[' + "[]," * 5_000_000 + "[]]}",
+        '{"version":1,"baselines":{"a":"' + "x" * (15 << 20) + '"}}',
+        '{"version":1,"inventory":[' + "[]," * 340_000 + "[]]}",
+        '{"version":1,"baselines":{' + ",".join(f'"{n:x}":{{}}' for n in range(230_000)) + "}}",
+        "[" * 10_000_000,
+    ],
+    ids=["values", "text", "values within the limit", "drives", "depth"],
+)
+def test_state_files(tmp_path: Path, text: str) -> None:
+    host = Host(tmp_path)
+    state = tmp_path / "daemon/state"
+    state.mkdir(parents=True)
+    (state / "state.json").write_text(text)
+    check_daemon(tmp_path, host)
+
+
+def report_of(kind: str) -> bytes:
+    """Returns hostile output of smartctl."""
+    inner = {
+        "values": "[]," * 300_000 + "[]",
+        "values within the limit": "[]," * 45_000 + "[]",
+        "attributes": '{"id":1},' * 30_000 + "{}",
+        "text": '"' + "x" * 900_000 + '"',
+        "endless": "0," * 5_000_000,
+    }[kind]
+    head = '{"device":{"name":"/dev/sda","type":"sat","protocol":"ATA"},"serial_number":"S",'
+    return f'{head}"ata_smart_attributes":{{"table":[{inner}]}}}}'.encode()
+
+
+REPORTS = ("values", "values within the limit", "attributes", "text", "endless")
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+def test_documents_of_the_agent(tmp_path: Path, kind: str) -> None:
+    """The daemon reads 20 documents with hostile reports, larger than an agent writes them."""
+    host = Host(tmp_path)
+    place = tmp_path / "run"
+    place.mkdir(mode=0o750)
+    for number in range(20):
+        text = f'{{"version":1,"path":"/dev/sd{number}","report":{report_of(kind).decode()}}}'
+        (place / f"drive-sd{number}.json").write_text(text)
+    config = f'smart.source = "directory"\nsmart.directory = "{place}"\n'
+    check_daemon(tmp_path, host, config=config)
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+def test_output_of_smartctl(tmp_path: Path, kind: str) -> None:
+    """The agent runs eight processes at the same time, and each prints a hostile report."""
+    documents = tmp_path / "run"
+    documents.mkdir(mode=0o750)
+    output = tmp_path / "output"
+    output.write_bytes(report_of(kind))
+    program = tmp_path / "smartctl"
+    answer = f'*--version*) echo "smartctl 7.4";; *) cat {output};;'
+    program.write_text(f'#!/bin/sh\ncase "$*" in {answer} esac\n')
+    program.chmod(0o755)
+    drives = "".join(
+        f'[[smart.drive]]\npath = "/dev/null"\ntype = "megaraid,{n}"\n' for n in range(24)
+    )
+    config = f'smart.directory = "{documents}"\n{drives}'
+    flags = (f"--smartctl.path={program}", f"--path.sysfs={tmp_path}")
+    with Agent(tmp_path / "agent", documents, *flags, config=config) as agent:
+        agent.wait_until(
+            lambda: len(list(documents.glob("drive-*.json"))) >= 20, "20 documents", seconds=120
+        )
+        assert peak_kilobytes(agent.process.pid) < AGENT_KILOBYTES
+
+
+def check_daemon(tmp_path: Path, host: Host, *, config: str = "") -> None:
+    """Starts a daemon, requests pages until it has sampled, and compares its largest memory."""
+    with Daemon(tmp_path / "daemon", *host.flags, "--path.rootfs=/", config=config) as daemon:
+        await_page(daemon)
+        # The samples are counted even if the files cannot be used.
+        for _ in range(3):
+            daemon.next_page(1)
+        assert peak_kilobytes(daemon.process.pid) < DAEMON_KILOBYTES, daemon.log[-2000:]
+
+
+def await_page(daemon: Daemon) -> None:
+    """Waits for a complete page: the first one may take too long on a busy machine (503)."""
+    until = time.monotonic() + 300
+    while daemon.get("/metrics").status != http.HTTPStatus.OK:
+        assert time.monotonic() < until, daemon.log[-2000:]
+        time.sleep(0.1)

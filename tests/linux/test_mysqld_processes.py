@@ -1,0 +1,148 @@
+"""Server processes: how they are found, and which are selected if there are many."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.linux import mysqld_processes
+from exporter.linux.mysqld_processes import (
+    ServerCandidate,
+    ServerProcess,
+    find_server_processes,
+    select,
+)
+from tests.linux import trees
+from tests.linux.trees import mount_line
+
+HOST = mount_line("8:1", "/")
+UNIT = "/system.slice/mysql.service"
+SESSION = "/user.slice/user-1000.slice/session-3.scope"
+
+
+def test_server_processes(tmp_path: Path) -> None:
+    """Servers are found by their names; other names that start with mysqld do not count."""
+    for pid, name in enumerate(["mysqld", "mariadbd", "mysqld_safe", "mysqld_exporter"], start=10):
+        trees.process(tmp_path, pid, [f"/usr/sbin/{name}", "--datadir=/a b"], HOST)
+    (tmp_path / "self").mkdir()
+    argv = [("/usr/sbin/mysqld", "--datadir=/a b"), ("/usr/sbin/mariadbd", "--datadir=/a b")]
+    expected = (ServerProcess(10, argv[0], UNIT), ServerProcess(11, argv[1], UNIT))
+    assert expected == find_server_processes(tmp_path).value
+
+
+@pytest.mark.parametrize("stat", ["", "garbage", "10 (mysqld) S 1", "10 (mysqld", "\0"])
+def test_malformed_process_is_skipped(tmp_path: Path, stat: str) -> None:
+    """Truncated files of one process do not affect others."""
+    for pid in (10, 11):
+        trees.process(tmp_path, pid, ["mysqld"], HOST)
+    (tmp_path / "10/stat").write_text(stat)
+    assert [11] == [each.pid for each in find_server_processes(tmp_path).value]
+
+
+def test_no_proc(tmp_path: Path) -> None:
+    """Without /proc, or with no process in it, there are no servers."""
+    assert find_server_processes(tmp_path / "proc").value == ()
+    assert find_server_processes(tmp_path).value == ()
+
+
+def test_invalid_utf8_in_arguments(tmp_path: Path) -> None:
+    """Bytes that are not UTF-8 become escapes, as in all names."""
+    trees.process(tmp_path, 10, ["mysqld"], HOST)
+    (tmp_path / "10/cmdline").write_bytes(b"mysqld\0--datadir=/\xff\0")
+    assert find_server_processes(tmp_path).value[0].argv[1] == "--datadir=/\\xff"
+
+
+def test_huge_command_line(tmp_path: Path) -> None:
+    """Of a command line of 6 MiB, the first complete arguments are read, and this is reported."""
+    trees.process(tmp_path, 10, ["mysqld", "--datadir=/d", "x" * (6 << 20)], HOST)
+    parsed = find_server_processes(tmp_path)
+    assert ("mysqld", "--datadir=/d") == parsed.value[0].argv
+    assert ["limit"] == [fault.reason for fault in parsed.faults]
+
+
+def test_many_processes_do_not_hide_the_server(tmp_path: Path) -> None:
+    """A user's 200 processes have lower process IDs than the server and are older."""
+    for pid in range(10, 210):
+        trees.process(tmp_path, pid, ["mysqld"], HOST, cgroup=f"0::{SESSION}")
+    trees.process(tmp_path, 9000, ["mysqld", "--datadir=/real"], HOST)
+    parsed = find_server_processes(tmp_path)
+    assert 9000 == parsed.value[0].pid
+    assert len(parsed.value) == 64
+    (fault,) = parsed.faults
+    assert str(fault).startswith("201 processes have the name of a MySQL server, and 64 of them")
+
+
+def processes(
+    count: int, cgroup: str | None, *, owner: int = 0, first: int = 1
+) -> list[ServerCandidate]:
+    return [ServerCandidate(pid, cgroup, owner, started=pid) for pid in range(first, first + count)]
+
+
+def test_units_come_before_sessions() -> None:
+    """64 servers of units are selected, none of the 500 of a user."""
+    units = [each for n in range(64) for each in processes(1, f"/system.slice/mysqld@{n}.service")]
+    assert set(units) == set(select([*processes(500, SESSION), *units]))
+
+
+def test_control_groups_get_equal_shares() -> None:
+    """A system account with 500 processes, and a user's cron jobs, do not displace servers."""
+    attack = processes(500, "/system.slice/apache2.service", owner=33)
+    cron = processes(500, "/system.slice/cron.service", owner=1000, first=1000)
+    servers = processes(20, UNIT, owner=110, first=5000)
+    selected = select([*attack, *cron, *servers])
+    assert set(servers) <= set(selected)
+    assert 22 == len(set(attack) & set(selected))
+
+
+def test_a_user_counts_once() -> None:
+    """A user who creates many control groups in his slice gets the share of one user."""
+    own = "/user.slice/user-1000.slice/user@1000.service"
+    many = [each for n in range(500) for each in processes(1, f"{own}/{n}", owner=100_000 + n)]
+    other = processes(10, "/user.slice/user-1001.slice/session-9.scope", owner=1001, first=9000)
+    assert set(other) <= set(select([*many, *other]))
+
+
+def test_owners_without_control_groups() -> None:
+    """With cgroup v1, each owner gets the same number."""
+    servers = processes(5, None, owner=110, first=9000)
+    assert set(servers) <= set(select([*processes(500, None, owner=1000), *servers]))
+
+
+def test_the_oldest_of_a_group() -> None:
+    """Within a control group, processes that were started later are not selected."""
+    candidates = processes(300, UNIT)
+    assert set(candidates[:64]) == set(select(reversed(candidates)))
+
+
+def test_a_group_name_inside_another_path() -> None:
+    """A path that only resembles a user slice is not one. A namespace shows a path with "..\"."""
+    unit = ServerCandidate(2, "/system.slice/user.slicer.service", 0, started=900)
+    outside = [ServerCandidate(n, f"/../..{SESSION}", 1000, n) for n in range(10, 100)]
+    assert unit == select([*outside, unit])[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0::/system.slice/mysql.service\n", "/system.slice/mysql.service"),
+        ("12:blkio:/x\n1:name=systemd:/y\n0::/\n", "/"),
+        ("12:blkio:/x\n", None),
+        ("", None),
+    ],
+)
+def test_cgroup(text: str, expected: str | None) -> None:
+    """The v2 path is that of hierarchy 0; those of v1 do not count."""
+    assert expected == mysqld_processes.parse_cgroup(text)
+
+
+@given(st.text())
+def test_any_cgroup(text: str) -> None:
+    """Any text yields an absolute path or None."""
+    found = mysqld_processes.parse_cgroup(text)
+    assert found is None or found.startswith("/")
+
+
+def test_this_machine() -> None:
+    """The running kernel's /proc is read without an error."""
+    assert all(each.argv for each in find_server_processes(Path("/proc")).value)

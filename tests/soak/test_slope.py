@@ -1,0 +1,48 @@
+"""The slope of measurements, and its verdict."""
+
+import random
+
+import pytest
+
+from tests.soak.slope import Point, Slope, Verdict, slope
+
+
+def run(start: float, value: float, per_hour: float, count: int = 100) -> list[Point]:
+    return [(start + 10 * i, value + per_hour * 10 * i / 3600) for i in range(count)]
+
+
+def test_a_restart_does_not_hide_the_slope() -> None:
+    found = slope([run(0, 30.0, 2.0, count=200), run(3000, 25.0, 2.0)])
+    assert found is not None
+    assert pytest.approx(2.0) == found.per_hour
+    assert Verdict.TOO_STEEP is found.verdict(1.0)
+    assert Verdict.WITHIN is found.verdict(3.0)
+
+
+def test_constant_values_are_within_any_bound() -> None:
+    found = slope([run(0, 7.0, 0.0)])
+    assert found is not None
+    assert Verdict.WITHIN is found.verdict(0.0)
+
+
+def test_noise_in_a_short_run_is_undecided() -> None:
+    chance = random.Random(1)
+    noise = [(10.0 * i, chance.uniform(0, 1)) for i in range(10)]
+    found = slope([noise])
+    assert found is not None
+    assert Verdict.UNDECIDED is found.verdict(0.5)
+
+
+@pytest.mark.parametrize("points", [[], [(0.0, 1.0)], [(0.0, 1.0), (1.0, 2.0)]])
+def test_few_measurements_have_no_slope(points: list[Point]) -> None:
+    assert slope([points]) is None
+
+
+def test_the_verdict_depends_on_the_error() -> None:
+    assert Verdict.TOO_STEEP is Slope(10.0, 1.0, 3600.0).verdict(5.0)
+    assert Verdict.UNDECIDED is Slope(10.0, 2.0, 3600.0).verdict(5.0)
+
+
+def test_a_steep_slope_of_a_short_run_is_undecided() -> None:
+    """A process fills its caches after its start."""
+    assert Verdict.UNDECIDED is Slope(10.0, 1.0, 600.0).verdict(5.0)

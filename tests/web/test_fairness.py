@@ -1,0 +1,206 @@
+"""No client address can keep another one out, with real clients in a process of their own."""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import bcrypt
+import pytest
+
+from exporter.web.http_message import Request, Response
+from exporter.web.server import HttpServer
+from tests.web.http_client import (
+    GET,
+    PAGE,
+    PATIENT,
+    WAIT_SECONDS,
+    Received,
+    connect,
+    read_response,
+    serving,
+)
+
+BUSY_CLIENTS = Path(__file__).with_name("busy_clients.py")
+
+SCRAPES = 16
+
+
+@dataclass
+class Attack:
+    """The clients that attack; `statuses` contains the numbers of their responses at the end."""
+
+    statuses: dict[str, int] = field(default_factory=dict)
+
+
+@contextmanager
+def attacked(
+    server: HttpServer, clients: int, address: str = "127.0.0.1", *, passwords: str = ""
+) -> Iterator[Attack]:
+    command = [sys.executable, BUSY_CLIENTS, server.addresses[0][1], clients, address, passwords]
+    attack = Attack()
+    with subprocess.Popen(
+        list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        try:
+            assert "busy\n" == process.stdout.readline()
+            yield attack
+            process.stdin.close()
+            attack.statuses = json.loads(process.stdout.readline())
+        finally:
+            process.kill()
+
+
+def scrape(server: HttpServer, address: str, request: bytes = GET) -> Received:
+    """Send one request on a new connection. An error or a closed connection fails the test."""
+    with connect(server, address) as sock:
+        sock.sendall(request)
+        return read_response(sock)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("clients", [64, 200])
+@pytest.mark.parametrize("path", ["page", "fast"])
+def test_busy_clients_of_one_address_do_not_keep_another_address_out(
+    clients: int, path: str
+) -> None:
+    page = Response(200, "text/plain", PAGE)
+    fast = {"/metrics": lambda: page} if path == "fast" else {}
+    with serving(fast=fast) as server, attacked(server, clients) as attack:
+        assert [PAGE] * SCRAPES == [scrape(server, "127.0.0.2").body for _ in range(SCRAPES)]
+        assert len(server._connections) <= PATIENT.connections
+    assert attack.statuses["200"] > 0
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("clients", [64, 200])
+def test_a_kept_connection_survives_busy_clients_of_another_address(clients: int) -> None:
+    with serving() as server, connect(server, "127.0.0.2") as kept, attacked(server, clients):
+        for _ in range(SCRAPES):
+            kept.sendall(GET)
+            got = read_response(kept)
+            assert (PAGE, None) == (got.body, got.headers.get("connection"))
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("clients", [64, 200])
+def test_a_probe_of_the_same_address_is_answered_among_busy_clients(clients: int) -> None:
+    """The kubelet or a script on the host asks for /-/healthy from the address of the others."""
+    healthy = {"/-/healthy": lambda: Response(200, "text/plain", b"Healthy.\n")}
+    with serving(fast=healthy) as server, attacked(server, clients):
+        request = GET.replace(b"/metrics", b"/-/healthy")
+        answers = [scrape(server, "127.0.0.1", request).body for _ in range(SCRAPES)]
+    assert [b"Healthy.\n"] * SCRAPES == answers
+
+
+@pytest.mark.real
+def test_another_address_gets_in_while_all_connections_wait_for_workers() -> None:
+    with serving(limits=replace(PATIENT, connections=4)) as server, attacked(server, 40):
+        assert [PAGE] * SCRAPES == [scrape(server, "127.0.0.2").body for _ in range(SCRAPES)]
+
+
+@pytest.mark.real
+def test_a_probe_is_answered_while_all_workers_hang() -> None:
+    """The busiest address loses a request that waits; one that is as busy does not."""
+    release = threading.Event()
+
+    def respond(_request: Request) -> Response:
+        release.wait(WAIT_SECONDS)
+        return Response(200, "text/plain", PAGE)
+
+    healthy = {"/-/healthy": lambda: Response(200, "text/plain", b"Healthy.\n")}
+    request = GET.replace(b"/metrics", b"/-/healthy")
+    limits = replace(PATIENT, connections=4)
+    with serving(respond, limits=limits, fast=healthy) as server, ExitStack() as opened:
+        waiting = [opened.enter_context(connect(server, "127.0.0.1")) for _ in range(4)]
+        for sock in waiting:
+            sock.sendall(GET)
+        assert [b"Healthy.\n"] * 4 == [scrape(server, "127.0.0.2", request).body for _ in range(4)]
+        assert 4 >= len(server._connections)
+        release.set()
+        statuses = sorted(read_response(sock).status for sock in waiting)
+        assert [200] * 3 + [503] == statuses
+
+
+def authorized(password: str) -> bytes:
+    value = base64.b64encode(f"alice:{password}".encode())
+    return GET[:-2] + b"Authorization: Basic " + value + b"\r\n\r\n"
+
+
+#: bcrypt uses 72 bytes of a password. With more bytes it is right, and another text.
+PASSWORD = "swordfish" * 8
+
+
+@pytest.fixture
+def protected(web_yml: Callable[[str], Path]) -> Path:
+    """A configuration with a password whose bcrypt hash has the usual cost."""
+    hashed = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(10)).decode()
+    return web_yml(f"basic_auth_users: {{alice: {hashed}}}")
+
+
+@pytest.mark.real
+def test_wrong_passwords_do_not_keep_the_right_one_of_another_address_out(protected: Path) -> None:
+    """No scrape has a password that is remembered: each has another text."""
+    with serving(web_config=protected) as server, attacked(server, 70, passwords="wrong") as attack:
+        for n in range(SCRAPES):
+            os.utime(protected, (n, n))
+            assert PAGE == scrape(server, "127.0.0.2", authorized(f"{PASSWORD}{n}")).body
+    assert attack.statuses["401"] > 0
+    assert {"401", "503"} >= set(attack.statuses)
+
+
+@pytest.mark.real
+def test_wrong_passwords_of_several_addresses_do_not_keep_another_one_out(protected: Path) -> None:
+    """They fill all connections with requests that wait for bcrypt."""
+    with serving(web_config=protected) as server, ExitStack() as attacks:
+        for n in range(2, 7):
+            attacks.enter_context(attacked(server, 20, f"127.0.0.{n}", passwords="wrong"))
+        for n in range(SCRAPES):
+            request = authorized(f"{PASSWORD}{n}")
+            assert PAGE == scrape(server, "127.0.0.9", request).body
+
+
+@pytest.mark.real
+def test_reloads_do_not_forget_a_password_while_others_try_wrong_ones(protected: Path) -> None:
+    with serving(web_config=protected) as server:
+        assert PAGE == scrape(server, "127.0.0.1", authorized(PASSWORD)).body
+        with attacked(server, 70, passwords="wrong") as attack:
+            for n in range(SCRAPES):
+                os.utime(protected, (n, n))
+                if n % 2:
+                    server.reload()
+                assert PAGE == scrape(server, "127.0.0.1", authorized(PASSWORD)).body
+    assert attack.statuses["401"] > 0
+
+
+#: Ends while both threads check passwords.
+STOPPED = """
+import sys, time
+from pathlib import Path
+from exporter.web.server import HttpServer
+from tests.web.http_client import connect, respond_page
+from tests.web.test_fairness import authorized
+
+server = HttpServer([("127.0.0.1", 0)], respond_page, web_config=Path(sys.argv[1]))
+server.start()
+for address in ("127.0.0.1", "127.0.0.2"):
+    connect(server, address).sendall(authorized("wrong"))
+while len(server._dispatcher._authenticators._resting) < 2:
+    time.sleep(0.001)
+server.stop()
+"""
+
+
+@pytest.mark.real
+def test_the_process_ends_normally_while_passwords_are_checked(protected: Path) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", STOPPED, str(protected)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (0, "") == (done.returncode, done.stderr)

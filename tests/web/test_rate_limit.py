@@ -1,0 +1,68 @@
+"""The setting `rate_limit` of the web configuration."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from exporter.web.rate_limit import RateLimit
+from tests.web.http_client import GET, PAGE, connect, read_response, send_request, serving
+
+Write = Callable[[str], Path]
+
+
+def test_one_more_request_is_allowed_after_each_interval() -> None:
+    limit = RateLimit(2.0, 3)
+    assert [True, True, True, False] == [limit.take(100.0) for _ in range(4)]
+    assert [False, True, False] == [limit.take(now) for now in (101.5, 102.5, 103.5)]
+    assert [True, True, True, False] == [limit.take(200.0) for _ in range(4)]
+
+
+def test_requests_beyond_the_burst_receive_429(web_yml: Write) -> None:
+    path = web_yml("rate_limit: {interval: 24h, burst: 3}")
+    with serving(web_config=path) as server:
+        assert [200, 200, 200, 429, 429] == [send_request(server).status for _ in range(5)]
+
+
+def test_a_request_beyond_the_limit_needs_no_password_check(web_yml: Write, hashed: str) -> None:
+    """The exporter toolkit counts requests before it checks passwords."""
+    path = web_yml(f"rate_limit: {{interval: 24h, burst: 1}}\nbasic_auth_users: {{a: {hashed}}}")
+    with serving(web_config=path) as server:
+        assert [401, 429] == [send_request(server).status for _ in range(2)]
+
+
+def test_a_connection_stays_open_after_429(web_yml: Write) -> None:
+    path = web_yml("rate_limit: {interval: 24h, burst: 1}")
+    with serving(web_config=path) as server, connect(server) as sock:
+        sock.sendall(GET)
+        assert PAGE == read_response(sock).body
+        for _ in range(3):
+            sock.sendall(GET)
+            assert 429 == read_response(sock).status
+
+
+def test_a_reload_does_not_refill_an_unchanged_limit(web_yml: Write) -> None:
+    path = web_yml("rate_limit: {interval: 24h, burst: 1}")
+    with serving(web_config=path) as server:
+        assert 200 == send_request(server).status
+        os.utime(path, (1, 1))
+        assert 429 == send_request(server).status
+        server.reload()
+        assert 429 == send_request(server).status
+        path.write_text("rate_limit: {interval: 24h, burst: 2}")
+        assert 200 == send_request(server).status
+
+
+def test_a_burst_of_0_allows_no_request_and_is_logged(
+    web_yml: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The exporter toolkit accepts it as well."""
+    with serving(web_config=web_yml("rate_limit: {interval: 1s, burst: 0}")) as server:
+        assert 429 == send_request(server).status
+    assert "set burst to 1 or more" in caplog.text
+
+
+def test_an_interval_of_0_disables_the_limit(web_yml: Write) -> None:
+    with serving(web_config=web_yml("rate_limit: {interval: 0, burst: 0}")) as server:
+        assert [200] * 50 == [send_request(server).status for _ in range(50)]
