@@ -83,6 +83,7 @@ class Agent:
         self._poller.wake_on_signals()
         _hold(self._writer)
         log.info("ssd-exporter smart-agent polls the drives; it writes to %s", self._directory)
+        self._list_drives()
         service.notify("READY=1", "STATUS=polling the drives")
         seconds = min(HEARTBEAT_SECONDS, (service.watchdog_seconds() or math.inf) / 3)
         while not self._stopping:
@@ -111,6 +112,13 @@ class Agent:
             on_document=self._write,
             on_heartbeat=self._write_heartbeat,
         )
+
+    def _list_drives(self) -> None:
+        """Starts the first scan and writes the first heartbeat, without waiting for a drive.
+
+        The daemon starts after READY=1. Without a heartbeat it would report that no agent runs.
+        """
+        self._poller.step(0.0)
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         if number == signal.SIGHUP:
@@ -145,6 +153,7 @@ class Agent:
         self._poller.inherit(children)
         self._poller.wake_on_signals()
         log.info("settings reloaded; documents are written to %s", self._directory)
+        self._list_drives()
         service.notify("READY=1", "STATUS=polling the drives")
 
     def _writer_for(self, directory: Path) -> DocumentWriter:

@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import exporter
 from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.daemon import environment
+from tests.end_to_end.service_manager import ServiceManager
 
 _START_SECONDS = PATIENCE_SECONDS
 _STOP_SECONDS = PATIENCE_SECONDS
@@ -53,12 +55,18 @@ class Agent:
         self.launch()
         return self
 
-    def launch(self) -> None:
-        """Starts the agent without waiting."""
+    def launch(self, more: Mapping[str, str] | None = None) -> None:
+        """Starts the agent without waiting; `more` are further environment variables."""
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                self._argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment()
+                self._argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(more)
             )
+
+    def launch_and_await_ready(self) -> None:
+        """Starts the agent and waits until it is ready, as systemd does before the daemon."""
+        with closing(ServiceManager(self._log.with_name("notify"))) as manager:
+            self.launch(manager.environment)
+            manager.await_ready()
 
     def __exit__(
         self,

@@ -51,6 +51,18 @@ def log_lines(daemon: Daemon) -> list[str]:
     return [line for line in daemon.complaints if "collector smart" in line]
 
 
+def test_the_agent_lists_its_drives_before_it_is_ready(
+    drives: MadeUpDrives, tmp_path: Path
+) -> None:
+    """The unit of the daemon starts after that of the agent, and needs a heartbeat then."""
+    agent = agent_of(drives, tmp_path)
+    agent.launch_and_await_ready()
+    try:
+        assert (drives.directory / "agent.json").exists()
+    finally:
+        agent.stop()
+
+
 def test_the_agent_polls_24_drives_for_the_page_within_its_memory_limit(tmp_path: Path) -> None:
     """With reports of 20 KB, after at least three polls of each drive."""
     drives = MadeUpDrives(tmp_path / "drives", 24)

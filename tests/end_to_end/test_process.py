@@ -15,36 +15,18 @@ import pytest
 from tests.duration import PATIENCE_SECONDS, at_most
 from tests.end_to_end.daemon import Daemon, command, run
 from tests.end_to_end.programs import need
-
-
-class Manager:
-    """The service manager's end of the notify socket (sd_notify(3))."""
-
-    def __init__(self, path: Path) -> None:
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._socket.bind(str(path))
-        self.path = path
-
-    def heard(self, seconds: float = PATIENCE_SECONDS) -> list[str]:
-        """Returns the states of the next message. Raises TimeoutError if none arrives."""
-        self._socket.settimeout(seconds)
-        return self._socket.recv(4096).decode().split("\n")
-
-    def heard_besides_watchdog(self) -> list[str]:
-        while (states := self.heard()) == ["WATCHDOG=1"]:
-            pass
-        return states
-
-    def close(self) -> None:
-        self._socket.close()
+from tests.end_to_end.service_manager import ServiceManager
 
 
 @contextmanager
-def managed(tmp_path: Path, config: str = "", **more: str) -> Iterator[tuple[Daemon, Manager]]:
-    with closing(Manager(tmp_path / "notify")) as manager:
-        told = {"NOTIFY_SOCKET": str(manager.path), **more}
-        with Daemon(tmp_path, config=config, more=told) as daemon:
-            yield daemon, manager
+def managed(
+    tmp_path: Path, config: str = "", **more: str
+) -> Iterator[tuple[Daemon, ServiceManager]]:
+    with (
+        closing(ServiceManager(tmp_path / "notify")) as manager,
+        Daemon(tmp_path, config=config, more=manager.environment | more) as daemon,
+    ):
+        yield daemon, manager
 
 
 def refused(argv: list[str], more: dict[str, str] | None = None) -> str:

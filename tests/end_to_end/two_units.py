@@ -160,12 +160,12 @@ class TwoUnits(Generic[DrivesT]):
                 unit.stop()
 
     def start_agent(self) -> None:
-        """Starts the agent with its RuntimeDirectory=."""
+        """Starts the agent with its RuntimeDirectory= and waits until it is ready."""
         if not self.documents.exists():
             self.documents.mkdir()
             self.documents.chmod(self._agent_unit.mode("RuntimeDirectoryMode"))
             os.chown(self.documents, os.geteuid(), self._group)
-        self.agent.launch()
+        self.agent.launch_and_await_ready()
 
     def stop_agent(self) -> None:
         """Stops the agent, as `systemctl stop` does. Its RuntimeDirectory= is removed."""

@@ -19,7 +19,7 @@ from stack.configuration import configuration
 from tests.alerts.rules import ALERTS, RULE_FILES, alerts
 from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.programs import need
-from tests.stack.ports import free_ports
+from tests.ports import free_ports
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = (ALERTS / "prometheus.example.yml").read_text()
