@@ -4,7 +4,8 @@ A collector is a part of the exporter that reads one kind of data, such as `disk
 reading fails, this module catches the exception, so that the other collectors continue. The
 failure is counted by reason. It is logged as a warning when it first occurs and when the error
 changes, and otherwise at debug level. An exception that is not a SourceError is a mistake in this
-program, for example data that no check expects. It is logged with its traceback.
+program, for example data that no check expects. Its reason is `bug`. It is logged with its
+traceback once.
 """
 
 import logging
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from exporter.clock import Clock
-from exporter.errors import NotAvailable, ParseError, ReadError, SourceError
+from exporter.errors import BugError, NotAvailable, ReadError, SourceError
 from exporter.linux.files import Parsed
 
 T = TypeVar("T")
@@ -27,12 +28,8 @@ log = logging.getLogger(__name__)
 _MIN_LOG_INTERVAL_SECONDS = 60.0
 
 
-class _UnexpectedError(ParseError):
-    """A reading raised an exception that is not a SourceError."""
-
-    def __init__(self, cause: Exception) -> None:
-        super().__init__(f"{type(cause).__name__}: {cause}; please report this")
-        self.cause = cause
+#: The maximum number of different mistakes whose tracebacks are logged. It limits the memory.
+_MAX_TRACEBACKS = 100
 
 
 @dataclass(slots=True)
@@ -65,6 +62,8 @@ class CollectorStatus:
         #: The kind and the monotonic time of the last problem that was logged as a warning, keyed
         #: by collector and part.
         self._logged: dict[tuple[str, str], tuple[str, float]] = {}
+        #: Collector, part and kind of the mistakes whose traceback was logged.
+        self._traced: set[tuple[str, str, str]] = set()
 
     def collect(
         self, collector: str, part: str, read: Callable[[], Parsed[T]], spent: float = 0.0
@@ -92,7 +91,7 @@ class CollectorStatus:
             # is too long.
             problems = (ReadError(str(e)),)
         except Exception as e:  # noqa: BLE001  a mistake must cost this collector only
-            problems = (_UnexpectedError(e),)
+            problems = (BugError(e),)
         self._record(collector, part, problems, spent + self._clock.monotonic() - start)
         return value
 
@@ -124,12 +123,11 @@ class CollectorStatus:
                 result.errors[reason] = result.errors.get(reason, 0) + 1
             last_message, result.message = result.message, str(problems[0]) if problems else ""
             is_new = bool(problems) and self._is_new((collector, part), problems[0], was_successful)
+            cause = self._untraced(collector, part, problems)
         if problems:
-            level = logging.WARNING if is_new else logging.DEBUG
+            level = logging.WARNING if is_new or cause else logging.DEBUG
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-            first = problems[0]
-            cause = first.cause if isinstance(first, _UnexpectedError) else None
-            log.log(level, "collector %s: %s%s", collector, first, more, exc_info=cause)
+            log.log(level, "collector %s: %s%s", collector, problems[0], more, exc_info=cause)
         elif not was_successful:
             log.info("collector %s: recovered; the last problem was: %s", collector, last_message)
 
@@ -137,7 +135,7 @@ class CollectorStatus:
         """Returns True if the problem must be logged as a warning; see the module docstring."""
         # Numbers such as line numbers and process IDs are removed before the comparison, because
         # they do not make a problem new.
-        kind = f"{problem.reason} {re.sub('[0-9]+', '#', str(problem))}"
+        kind = _kind(problem)
         now = self._clock.monotonic()
         before = self._logged.get(key)
         if not was_successful and before is not None:
@@ -146,3 +144,19 @@ class CollectorStatus:
                 return False
         self._logged[key] = (kind, now)
         return True
+
+    def _untraced(
+        self, collector: str, part: str, problems: tuple[SourceError, ...]
+    ) -> Exception | None:
+        """Returns the first mistake whose traceback was not logged yet; None if there is none."""
+        for problem in problems:
+            if isinstance(problem, BugError):
+                key = collector, part, _kind(problem)
+                if key not in self._traced and len(self._traced) < _MAX_TRACEBACKS:
+                    self._traced.add(key)
+                    return problem.cause
+        return None
+
+
+def _kind(problem: SourceError) -> str:
+    return f"{problem.reason} {re.sub('[0-9]+', '#', str(problem))}"

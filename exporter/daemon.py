@@ -130,7 +130,7 @@ def serve(
         state_directory=state.directory if state else None,
     )
     threads = _Threads(monitor, state, clock)
-    pages = PageCache(monitor.samples, lambda: monitor.sampler.samples)
+    pages = PageCache(monitor.samples, lambda: monitor.sampler.samples, monitor.collector_status)
     site = Site(pages, threads.problem, threads.is_ready, monitor.overview)
     server = HttpServer(
         [listen.parse_address(text) for text in settings.web.listen_address],

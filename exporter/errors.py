@@ -9,7 +9,8 @@
         ├── ReadError       read          the source exists and cannot be read
         │   └── LimitReached  limit       the source is larger than this project reads
         ├── ParseError      parse         the source was read and has an unexpected format
-        └── CommandError    command       a program did not start, failed or timed out
+        ├── CommandError    command       a program did not start, failed or timed out
+        └── BugError        bug           a mistake in this program, found by an exception
 
 The second column shows ``reason``, which is the value of a metric label. So all its values are
 defined here.
@@ -80,3 +81,18 @@ class CommandError(SourceError):
     """A program could not be started, failed, or timed out."""
 
     reason = "command"
+
+
+class BugError(SourceError):
+    """An exception that no code expects: a mistake in this program.
+
+    cause: the exception. Its traceback is logged.
+    what: the part that failed; empty if the message needs none.
+    """
+
+    reason = "bug"
+
+    def __init__(self, cause: Exception, what: str = "") -> None:
+        begin = f"{what}: " if what else ""
+        super().__init__(f"{begin}{type(cause).__name__}: {cause}; please report this")
+        self.cause = cause

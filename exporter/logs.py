@@ -11,6 +11,7 @@ import os
 import select
 import sys
 import time
+from collections.abc import Callable
 from typing import TextIO
 
 #: The journal's priority for each log level. A line that starts with <N> has priority N in the
@@ -21,6 +22,50 @@ _PRIORITY = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERRO
 #: Maximum time that a log line waits for a blocked reader of standard error, in seconds. The
 #: process must end within seconds after SIGTERM.
 _MAX_WAIT_SECONDS = 0.5
+
+#: Minimum time between two lines about exceptions from the same place, in seconds.
+_REPEAT_SECONDS = 3600.0
+
+#: The maximum number of places whose exceptions are logged. It limits the memory and the log.
+_MAX_PLACES = 100
+
+
+class UnexpectedErrors:
+    """Logs exceptions that no code expects, which are mistakes in this program.
+
+    The first exception from a place in the code is logged with its traceback. Later ones from the
+    same place are logged once an hour, so that a mistake that a client can trigger at will does not
+    fill the log. Any thread may call its methods.
+
+    monotonic: returns the monotonic time in seconds.
+    """
+
+    def __init__(
+        self, log: logging.Logger, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._log = log
+        self._monotonic = monotonic
+        #: The time of the last line, keyed by the type of the exception, the file and the line.
+        self._logged: dict[tuple[type[Exception], str, int], float] = {}
+
+    def record(self, error: Exception, what: str) -> None:
+        """Log an exception that has been caught.
+
+        what: what failed, as the begin of a sentence.
+        """
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        name = trace.tb_frame.f_code.co_filename if trace else ""
+        place = type(error), name, trace.tb_lineno if trace else 0
+        now = self._monotonic()
+        last = self._logged.get(place)
+        if last is None and len(self._logged) < _MAX_PLACES:
+            self._logged[place] = now
+            self._log.error("%s; please report this", what, exc_info=error)
+        elif last is not None and now - last >= _REPEAT_SECONDS:
+            self._logged[place] = now
+            self._log.error("%s again: %s: %s", what, type(error).__name__, error)
 
 
 class LineFormatter(logging.Formatter):

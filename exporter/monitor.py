@@ -188,12 +188,12 @@ class Monitor:
 
     def samples(self) -> Iterable[Sample]:
         """Yields the samples of the metrics page. A collector that fails yields no samples."""
+        # If the pending samples cannot be processed, the collectors show the last results.
+        self.collector_status.collect("page", "process", lambda: self._sampled(lambda: iter(())))
         for name, collect in self._collectors.items():
             if self.settings.collector[name]:
                 yield from self.collector_status.collect(name, "page", collect) or ()
-        yield from own_collector.samples(
-            self.collector_status, self.sampler, self.survey.refreshed_at_unix_time, self._versions
-        )
+        yield from self.collector_status.collect("page", "own", self._own) or ()
 
     def overview(self) -> list[tuple[str, ...]]:
         """Returns the rows of the status page: a heading, then one row for each device."""
@@ -387,6 +387,13 @@ class Monitor:
         if self.slc is not None:
             samples += probe_collector.slc_samples(self.slc.results(self._identities))
         return Parsed(samples)
+
+    def _own(self) -> Parsed[list[Sample]]:
+        refreshed_at = self.survey.refreshed_at_unix_time
+        samples = own_collector.samples(
+            self.collector_status, self.sampler, refreshed_at, self._versions
+        )
+        return Parsed(list(samples))
 
     def _own_process(self) -> Parsed[list[Sample]]:
         return Parsed(list(own_collector.process_samples(iter(self._process.collect()))))

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from exporter.clock import Clock
+from exporter.logs import UnexpectedErrors
 
 log = logging.getLogger(__name__)
 
@@ -168,6 +169,7 @@ class PeriodicThread:
         self._poll = select.poll()
         self._poll.register(self._wake, select.POLLIN)
         self._stopping = False
+        self._errors = UnexpectedErrors(log, clock.monotonic)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -212,9 +214,9 @@ class PeriodicThread:
             last = monotonic()
             try:
                 self._step()
-            except Exception:
+            except Exception as e:  # noqa: BLE001
                 # After an error in one step the thread continues with the next one.
-                log.exception("%s: a step failed; please report this", self._name)
+                self._errors.record(e, f"{self._name}: a step failed")
 
     def _next_due(self, due: float) -> float:
         interval, now = self._interval(), self._clock.monotonic()
@@ -249,6 +251,7 @@ class LoopThread:
         self._wake = wake
         self._close = close
         self._stopping = threading.Event()
+        self._errors = UnexpectedErrors(log)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -273,8 +276,8 @@ class LoopThread:
         while not self._stopping.is_set():
             try:
                 self._step()
-            except Exception:
+            except Exception as e:  # noqa: BLE001
                 # After an error in one step the thread continues with the next one.
-                log.exception("%s: a step failed; please report this", self._name)
+                self._errors.record(e, f"{self._name}: a step failed")
                 self._stopping.wait(_PAUSE_AFTER_ERROR_SECONDS)
         self._close()

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from exporter.collector_status import CollectorResult, CollectorStatus
-from exporter.errors import CommandError, NotAvailable, ParseError, ReadError, SourceError
+from exporter.errors import BugError, CommandError, NotAvailable, ParseError, ReadError, SourceError
 from exporter.linux.files import Parsed
 from tests.fakes import FakeClock
 
@@ -76,7 +76,7 @@ def test_an_unexpected_exception_costs_only_its_collector_and_is_logged_with_a_t
 ) -> None:
     """Otherwise one wrong value in a file would replace the whole page by status 500."""
     assert status.collect("disk", "tick", lambda: failing(kind("x"))) is None
-    assert {"parse": 1} == result(status).errors
+    assert {"bug": 1} == result(status).errors
     (record,) = caplog.records
     assert f"collector disk: {kind.__name__}: " in record.message
     assert record.message.endswith("; please report this")
@@ -191,3 +191,24 @@ def test_concurrent_threads_lose_no_error_count(status: CollectorStatus) -> None
     for thread in threads:
         thread.join()
     assert {"read": 2000} == result(status).errors
+
+
+def test_the_traceback_of_a_mistake_is_logged_once_although_the_collector_recovers(
+    status: CollectorStatus, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(20):
+        clock.advance(100.0)
+        status.collect("disk", "tick", lambda: failing(KeyError("x")))
+        status.collect("disk", "tick", lambda: Parsed(1))
+    assert {"bug": 20} == result(status).errors
+    assert 1 == sum(record.exc_info is not None for record in caplog.records)
+
+
+def test_the_traceback_of_a_mistake_is_logged_although_another_fault_comes_first(
+    status: CollectorStatus, caplog: pytest.LogCaptureFixture
+) -> None:
+    faults = (ParseError("stat:1: x"), BugError(KeyError("y"), "sda"))
+    status.collect("disk", "tick", lambda: Parsed(None, faults))
+    (record,) = caplog.records
+    assert record.exc_info is not None
+    assert {"parse": 1, "bug": 1} == result(status).errors

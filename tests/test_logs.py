@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.logs import BoundedHandler, LineFormatter
+from exporter.logs import BoundedHandler, LineFormatter, UnexpectedErrors
+from tests.fakes import FakeClock
 
 
 def record(message: str, level: int = logging.INFO) -> logging.LogRecord:
@@ -162,3 +163,26 @@ def test_a_closed_stream_is_no_error() -> None:
     handler = BoundedHandler(stream)
     stream.close()
     handler.emit(record("late"))
+
+
+def test_an_unexpected_exception_is_logged_with_its_traceback_once_and_then_once_an_hour(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = FakeClock()
+    errors = UnexpectedErrors(logging.getLogger("exporter.test"), clock.monotonic)
+
+    def fail(divisor: int) -> None:
+        try:
+            1 / divisor if divisor == 0 else int("x")
+        except ValueError as e:
+            errors.record(e, "a step failed")
+        except ArithmeticError as e:
+            errors.record(e, "a step failed")
+
+    for _ in range(5400):
+        fail(0)
+        clock.advance(1.0)
+    assert [True, False] == [record.exc_info is not None for record in caplog.records]
+    assert "a step failed again: ZeroDivisionError: division by zero" == caplog.messages[1]
+    fail(1)
+    assert caplog.records[2].exc_info is not None, "another mistake has another traceback"

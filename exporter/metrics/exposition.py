@@ -26,26 +26,49 @@ _layouts: dict[MetricDesc, _Layout] = {}
 _PLACEHOLDERS: dict[type, str] = {float: "%.12g", str: "%s"}
 
 
-def render(samples: Iterable[Sample], *, openmetrics: bool) -> bytes:
+def render(
+    samples: Iterable[Sample],
+    *,
+    openmetrics: bool,
+    on_error: Callable[[MetricDesc, Exception], None] | None = None,
+) -> bytes:
     """Returns the metrics page as UTF-8. Families are in the order of their first sample.
 
     If a series occurs twice, only its last value is used, because Prometheus rejects a page with
     duplicates. Unprintable characters of label values are written as escapes, see `printable`. A
     line break is the exception: the format has an escape for it.
+
+    on_error: receives a family that cannot be rendered, for example because a value is not a
+        number, and the exception. The page is rendered without that family. With None the exception
+        is raised.
     """
     families: dict[MetricDesc, dict[tuple[str, ...], Any]] = {}
+    broken: set[MetricDesc] = set()
     for desc, labels, value in samples:
         family = families.get(desc)
         if family is None:
             family = families[desc] = {}
-        family[labels] = value
-    parts = []
+        try:
+            family[labels] = value
+        except TypeError as e:  # the labels are not a tuple of strings
+            if on_error is None:
+                raise
+            if desc not in broken:
+                broken.add(desc)
+                on_error(desc, e)
+    parts: list[str] = []
     for desc, family in families.items():
-        parts.append(_header(desc, openmetrics))
-        if desc.kind == "histogram":
-            parts.append(_histograms(desc, family))
-        else:
-            parts.append(_lines(desc, family))
+        if desc in broken:
+            continue
+        try:
+            lines = (_histograms if desc.kind == "histogram" else _lines)(desc, family)
+        except Exception as e:
+            # A wrong value must cost its family only, and not the whole page.
+            if on_error is None:
+                raise
+            on_error(desc, e)
+            continue
+        parts += (_header(desc, openmetrics), lines)
     if openmetrics:
         parts.append("# EOF\n")
     return "".join(parts).encode("utf-8", "replace")

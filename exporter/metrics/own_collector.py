@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exporter.collector_status import CollectorStatus
-from exporter.errors import ParseError, ReadError
+from exporter.errors import BugError, ParseError, ReadError
 from exporter.io.sampler import Sampler
 from exporter.linux import files
 from exporter.metrics import own_families as metrics
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 #: The reasons for failed readings. Each one has a sample with the value 0 before its first failure.
 #: Without that sample, PromQL's increase() would omit the first failure.
-_REASONS = (ParseError.reason, ReadError.reason)
+_REASONS = (BugError.reason, ParseError.reason, ReadError.reason)
 
 
 def samples(

@@ -17,7 +17,8 @@ COLLECTOR_DURATION = MetricDesc(
 )
 COLLECTOR_ERRORS = MetricDesc(
     "ssd_collector_errors_total",
-    "Readings of the collector that failed or omitted something, by reason.",
+    "Readings of the collector that failed or omitted something, by reason. The reason `bug` is a "
+    "mistake in the exporter; its log contains the traceback.",
     ("collector", "reason"),
     "counter",
 )

@@ -5,7 +5,10 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from exporter.metrics.desc import Sample
+from exporter.collector_status import CollectorStatus
+from exporter.errors import BugError, SourceError
+from exporter.linux.files import Parsed
+from exporter.metrics.desc import MetricDesc, Sample
 from exporter.metrics.exposition import render
 
 #: Level 1 takes half the time of level 6, and its result is 10 % larger (`make bench`).
@@ -34,11 +37,18 @@ class PageCache:
 
     samples: returns the samples of the page.
     tick: returns a number that changes when the sampler has read new values.
+    collector_status: receives the families that could not be rendered.
     """
 
-    def __init__(self, samples: Callable[[], Iterable[Sample]], tick: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        samples: Callable[[], Iterable[Sample]],
+        tick: Callable[[], int],
+        collector_status: CollectorStatus,
+    ) -> None:
         self._samples = samples
         self._tick = tick
+        self._collector_status = collector_status
         self._lock = threading.Lock()
         self._rendered_at = -1
         self._bodies: dict[tuple[bool, bool], bytes] = {}
@@ -67,7 +77,7 @@ class PageCache:
                 self._rendered_at = tick
             plain = self._bodies.get((openmetrics, False))
             if plain is None:
-                plain = render(self._samples(), openmetrics=openmetrics)
+                plain = self._rendered(openmetrics=openmetrics)
                 self._bodies[openmetrics, False] = plain
             if not compressed:
                 return plain
@@ -76,6 +86,28 @@ class PageCache:
                 packed = gzip.compress(plain, _GZIP_LEVEL, mtime=0)
                 self._bodies[openmetrics, True] = packed
             return packed
+
+    def _rendered(self, *, openmetrics: bool) -> bytes:
+        """Returns the page without the families that cannot be rendered.
+
+        Raises:
+            BugError: the samples could not be collected at all.
+        """
+        faults: list[SourceError] = []
+
+        def omit(desc: MetricDesc, error: Exception) -> None:
+            faults.append(BugError(error, f"{desc.name} is omitted"))
+
+        body = self._collector_status.collect(
+            "page",
+            "render",
+            lambda: Parsed(
+                render(self._samples(), openmetrics=openmetrics, on_error=omit), tuple(faults)
+            ),
+        )
+        if body is None:
+            raise BugError(RuntimeError("the page could not be rendered"))
+        return body
 
 
 def _prefers_openmetrics(accept: str) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
 
+from exporter.logs import UnexpectedErrors
 from exporter.web.connection import Connection, ConnectionPhase
 from exporter.web.http_message import RenderedResponse, Request, Response, plain_response
 from exporter.web.security import ReloadableSecurity
@@ -75,6 +76,7 @@ class RequestDispatcher:
         self._security = security
         self._post = post
         self._deliver = deliver
+        self._errors = UnexpectedErrors(_log)
         self._responders = WorkerPool("web-respond", 2, connections)
         self._authenticators = FairWorkerPool(
             "web-bcrypt",
@@ -123,7 +125,13 @@ class RequestDispatcher:
             # The configuration may have changed, and the same password may have been checked, while
             # this request waited.
             auth = self._security.current.auth
-            is_valid = auth is None or auth.is_cached(field) or auth.verify(field)
+            try:
+                is_valid = auth is None or auth.is_cached(field) or auth.verify(field)
+            except Exception as e:  # noqa: BLE001
+                # An error must not end the worker thread, and must not grant access.
+                self._errors.record(e, "checking a password failed")
+                self._post(partial(self._deliver, connection, connection.render(_FAILED)))
+                return
             self._post(partial(self._authenticated, connection, request, is_valid))
 
     def _authenticated(self, connection: Connection, request: Request, is_valid: bool) -> None:
@@ -156,7 +164,7 @@ class RequestDispatcher:
     ) -> RenderedResponse:
         try:
             return connection.render(respond())
-        except Exception:  # noqa: BLE001
+        except Exception as e:  # noqa: BLE001
             # An error while building a page must not end the worker thread.
-            _log.exception("answering %s %.200r failed", request.method, request.path)
+            self._errors.record(e, f"answering {request.method} {request.path!r:.200} failed")
             return connection.render(_FAILED)

@@ -2,13 +2,21 @@
 
 import collections
 import contextlib
+import logging
 import selectors
 import socket
 import threading
 import time
 from collections.abc import Callable
 
+from exporter.logs import UnexpectedErrors
+
 Callback = Callable[[], None]
+
+_log = logging.getLogger(__name__)
+
+#: Time in seconds until the timer is called again after it raised an exception.
+_TIMER_RETRY_SECONDS = 1.0
 
 
 class EventLoop:
@@ -16,6 +24,10 @@ class EventLoop:
 
     The loop works in turns: each turn waits for the sockets, and then runs the callbacks of the
     sockets that are ready. Other threads may call only `post`.
+
+    An exception of a callback or of the timer is logged, and the loop continues. If the callback of
+    a socket raises one, the loop no longer watches that socket, because its event would occur again
+    at once.
 
     asyncio is not used because its TLS allocates half a megabyte per connection at the accept,
     before the server can reject the connection (docs/http-server.md).
@@ -29,6 +41,7 @@ class EventLoop:
         self._wake_sender.setblocking(False)
         self._lock = threading.Lock()
         self._open = True
+        self._errors = UnexpectedErrors(_log)
         self.watch(self._wake_receiver, 0, selectors.EVENT_READ, self._run_posted)
 
     def post(self, callback: Callback) -> None:
@@ -63,13 +76,23 @@ class EventLoop:
             time at which the wait must end at the latest, or infinity.
         """
         while not until():
-            due = timer(time.monotonic())
+            try:
+                due = timer(time.monotonic())
+            except Exception as e:  # noqa: BLE001
+                self._errors.record(e, "the timer of the event loop failed")
+                due = time.monotonic() + _TIMER_RETRY_SECONDS
             timeout = None if due == float("inf") else max(0.0, due - time.monotonic())
             for key, _ in self._selector.select(timeout):
                 # An earlier callback of this turn may have closed this socket, and a new socket
                 # may have the same descriptor.
-                if self._selector.get_map().get(key.fd) is key:
-                    key.data()
+                is_watched = self._selector.get_map().get(key.fd) is key
+                if is_watched and not self._succeeds(key.data):
+                    self.forget(key.fileobj)  # type: ignore[arg-type]
+
+    def forget(self, sock: socket.socket) -> None:
+        """Stop watching a socket, whatever the loop knows of it."""
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(sock)
 
     def close(self) -> None:
         """Close the selector and the loop's own sockets. Posted callbacks that wait are dropped."""
@@ -84,4 +107,13 @@ class EventLoop:
             self._wake_receiver.recv(4096)
         # Callbacks that these callbacks post run in the next turn. So the sockets are not delayed.
         for _ in range(len(self._posted)):
-            self._posted.popleft()()
+            self._succeeds(self._posted.popleft())
+
+    def _succeeds(self, callback: Callback) -> bool:
+        """Run a callback; returns False if it raised an exception, which is logged."""
+        try:
+            callback()
+        except Exception as e:  # noqa: BLE001
+            self._errors.record(e, "a callback of the event loop failed")
+            return False
+        return True

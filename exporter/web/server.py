@@ -17,6 +17,7 @@ from pathlib import Path
 from selectors import EVENT_READ
 from types import MappingProxyType
 
+from exporter.logs import UnexpectedErrors
 from exporter.web.connection import ClientLimits, Connection, ConnectionPhase
 from exporter.web.dispatcher import FastPaths, RequestDispatcher, Respond
 from exporter.web.event_loop import EventLoop
@@ -84,6 +85,7 @@ class HttpServer:
         self._connections: set[Connection] = set()
         self._next_deadline = self._listen_again = float("inf")
         self._is_exhausted = self._stopping = False
+        self._errors = UnexpectedErrors(_log)
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -166,6 +168,8 @@ class HttpServer:
                     self._watch(connection)
                 except OSError:
                     self._close(connection, abort=connection.phase is ConnectionPhase.WRITING)
+                except Exception as e:  # noqa: BLE001
+                    self._abandon(connection, e)
             self._next_deadline = min((c.deadline for c in self._connections), default=float("inf"))
         return min(self._next_deadline, self._listen_again)
 
@@ -178,7 +182,14 @@ class HttpServer:
     def _listen(self) -> None:
         self._listen_again = float("inf")
         for listener in self._listeners:
-            self._loop.watch(listener, 0, EVENT_READ, partial(self._accept, listener))
+            self._loop.watch(listener, 0, EVENT_READ, partial(self._accept_or_pause, listener))
+
+    def _accept_or_pause(self, listener: socket.socket) -> None:
+        try:
+            self._accept(listener)
+        except Exception as e:  # noqa: BLE001
+            self._errors.record(e, "accepting connections failed")
+            self._pause(_EXHAUSTED_PAUSE_SECONDS)
 
     def _accept(self, listener: socket.socket) -> None:
         for accepted in range(_MAX_ACCEPTS_PER_TURN):
@@ -198,7 +209,11 @@ class HttpServer:
                     self._handle_exhaustion(e)
                 return
             self._is_exhausted = False
-            self._admit(sock, str(peer[0]))
+            try:
+                self._admit(sock, str(peer[0]))
+            except Exception as e:  # noqa: BLE001
+                self._errors.record(e, f"a new connection of {peer[0]} is closed")
+                sock.close()
 
     def _handle_exhaustion(self, e: OSError) -> None:
         """Evict a connection to free a descriptor, or pause accepting if there is none.
@@ -298,6 +313,8 @@ class HttpServer:
             self._watch(connection)
         except OSError:
             self._close(connection)
+        except Exception as e:  # noqa: BLE001
+            self._abandon(connection, e)
         else:
             if connection.phase in {ConnectionPhase.IDLE, ConnectionPhase.LINGERING}:
                 self._end_pause()
@@ -311,6 +328,8 @@ class HttpServer:
             connection.send(rendered)
         except OSError:
             self._close(connection)
+        except Exception as e:  # noqa: BLE001
+            self._abandon(connection, e)
         else:
             self._serve(connection)
 
@@ -327,6 +346,21 @@ class HttpServer:
             partial(self._serve, connection),
         )
         self._next_deadline = min(self._next_deadline, connection.deadline)
+
+    def _abandon(self, connection: Connection, error: Exception) -> None:
+        """Close a connection after an unexpected exception, and log the exception.
+
+        One connection is lost. Without this, the exception would end the server.
+        """
+        self._errors.record(error, f"the connection of {connection.peer} is closed")
+        self._connections.discard(connection)
+        self._loop.forget(connection.transport.sock)
+        try:
+            connection.close(abort=True)
+        except Exception:  # noqa: BLE001
+            # The state of the connection is unknown.
+            connection.transport.sock.close()
+        self._end_pause()
 
     def _close(self, connection: Connection, *, abort: bool = False) -> None:
         connection.watched_events = self._loop.watch(

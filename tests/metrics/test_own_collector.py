@@ -37,7 +37,9 @@ def test_collectors_and_sampler_and_versions(tmp_path: Path) -> None:
     assert success == families["ssd_collector_success"]
     errors = families["ssd_collector_errors_total"]
     assert {("device", "read")} == {series for series, count in errors.items() if count}
-    assert {(name, reason) for (name,) in success for reason in ("parse", "read")} == errors.keys()
+    assert {
+        (name, reason) for (name,) in success for reason in ("bug", "parse", "read")
+    } == errors.keys()
     assert success.keys() == families["ssd_collector_duration_seconds"].keys()
     assert {(): 3} == families["ssd_sampler_samples_total"]
     assert {(): 1} == families["ssd_sampler_gaps_total"]

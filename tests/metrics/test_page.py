@@ -11,10 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.exposition import choose_encoder
 
-from exporter.metrics.desc import MetricDesc, Sample
+from exporter.collector_status import CollectorStatus
+from exporter.errors import BugError
+from exporter.metrics.desc import Buckets, MetricDesc, Sample
 from exporter.metrics.page import PageCache
+from tests.fakes import FakeClock
 
 TICK = MetricDesc("ssd_test_ticks_total", "Ticks.", (), "counter")
+HEAT = MetricDesc("ssd_test_celsius", "Temperature.", ("device",))
+WAITS = MetricDesc("ssd_test_seconds", "Waits.", ("device",), "histogram", (1.0,))
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -35,7 +40,7 @@ class Source:
         self.tick = 0
         self.asked = 0
         self.takes = 0.0
-        self.pages = PageCache(self.samples, lambda: self.tick)
+        self.pages = PageCache(self.samples, lambda: self.tick, CollectorStatus(FakeClock()))
 
     def samples(self) -> Iterator[Sample]:
         self.asked += 1
@@ -108,8 +113,8 @@ def test_a_failed_rendering_is_retried() -> None:
             raise RuntimeError("a mistake of ours")
         yield TICK(1)
 
-    pages = PageCache(samples, lambda: 1)
-    with pytest.raises(RuntimeError):
+    pages = PageCache(samples, lambda: 1, CollectorStatus(FakeClock()))
+    with pytest.raises(BugError):
         pages.page("", "")
     failing[0] = False
     assert b"ssd_test_ticks_total 1\n" in pages.page("", "").body
@@ -215,3 +220,34 @@ def test_no_header_breaks_the_page(accept: str, accept_encoding: str) -> None:
 def test_no_accept_header_of_known_words_breaks_the_page(words: list[str]) -> None:
     page = Source().pages.page("".join(words), "".join(words))
     assert page.content_type in (TEXT, OPENMETRICS)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        HEAT(None, "sda"),  # type: ignore[arg-type]
+        HEAT("hot", "sda"),  # type: ignore[arg-type]
+        HEAT(7.0, None),  # type: ignore[arg-type]
+        Sample(HEAT, ["sda"], 7.0),  # type: ignore[arg-type]
+        Sample(HEAT, ("sda", "sdb"), 7.0),
+        WAITS(Buckets((1.0, 2.0, 3.0), 1.0), "sda"),
+        WAITS(7.0, "sda"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("accept", ["text/plain", "application/openmetrics-text"])
+def test_a_value_that_cannot_be_rendered_costs_only_its_family(
+    wrong: Sample, accept: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Otherwise one wrong value of one collector would make /metrics a 500 at every scrape."""
+    status = CollectorStatus(FakeClock())
+    ticks = iter(range(9))
+    pages = PageCache(lambda: [TICK(1), wrong, TICK(2)], lambda: next(ticks), status)
+    for _ in range(3):
+        body = pages.page(accept, "").body.decode()
+        assert "ssd_test_ticks_total 2\n" in body
+        assert wrong.desc.name not in body
+    assert {"bug": 3} == dict(status.results())["page"].errors
+    (record,) = caplog.records
+    assert wrong.desc.name in record.message
+    assert record.exc_info is not None, "the traceback is logged once"
