@@ -95,7 +95,7 @@ def print_page(settings: Settings, environment: dict[str, str], out: BinaryIO) -
     # larger values than those that it saved last.
     saved = {**kept, "idle": None, "iowait": None}
     monitor = Monitor(settings, clock, SystemRunner(), saved, children=lambda: _children(clock))
-    monitor.initialize()
+    monitor.refresh_host()
     monitor.sampler.tick()
     clock.sleep(settings.sampler.interval_seconds)
     monitor.sampler.tick()
@@ -180,12 +180,12 @@ class _Threads:
         self._monitor = monitor
         self._state = state
         self._clock = clock
-        sampler, survey = monitor.sampler, monitor.survey
+        sampler = monitor.sampler
         self._started_at = clock.monotonic()
         self._sampling = PeriodicThread("sampler", sampler.tick, lambda: sampler.interval, clock)
         self._surveying = PeriodicThread(
             "survey",
-            survey.refresh,
+            monitor.refresh_host,
             lambda: monitor.settings.survey.interval_seconds,
             clock,
             _MIN_SURVEY_INTERVAL_SECONDS,
@@ -277,11 +277,14 @@ class _Threads:
 
     def _initialize(self) -> None:
         try:
-            self._monitor.initialize()
+            self._monitor.refresh_host()
         finally:
             # After an error, too: the next survey may succeed, and without it no device is found.
             self._monitor.sampler.on_change(self._on_device_change)
             self._surveying.start()
+            if self._monitor.survey.topology is None:
+                # The next survey follows soon, and its exception is logged.
+                self._surveying.trigger()
             if self._probing is not None:
                 self._probing.start()
 

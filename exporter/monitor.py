@@ -80,6 +80,7 @@ class Monitor:
         state_directory: Path | None = None,
     ) -> None:
         self._clock = clock
+        self._started_at_unix_time = clock.wall()
         self._runner = runner
         self._boot_id = own_collector.boot_id(settings.path.procfs)
         self._probe_windows = ProbeWindows()
@@ -139,16 +140,10 @@ class Monitor:
         if self.probe is not None or self.slc is not None:
             self._collectors["probe"] = self._probe
 
-    def initialize(self) -> None:
-        """Read the versions of the installed programs, and read the topology for the first time."""
-        path = self.settings.path
-        self._versions = (
-            __version__,
-            platform.python_version(),
-            version(self._runner, path.smartctl),
-            version(self._runner, path.fio),
-            own_collector.kernel_release(path.procfs),
-        )
+    def refresh_host(self) -> None:
+        """Read the topology. Until that has succeeded once, also read the programs' versions."""
+        if not any(self._versions):
+            self.collector_status.collect("page", "versions", self._read_versions)
         self.survey.refresh()
 
     def reconfigure(self, settings: Settings) -> None:
@@ -388,11 +383,16 @@ class Monitor:
             samples += probe_collector.slc_samples(self.slc.results(self._identities))
         return Parsed(samples)
 
+    def _read_versions(self) -> Parsed[None]:
+        path, run = self.settings.path, self._runner
+        programs = version(run, path.smartctl), version(run, path.fio)
+        kernel = own_collector.kernel_release(path.procfs)
+        self._versions = (__version__, platform.python_version(), *programs, kernel)
+        return Parsed(None)
+
     def _own(self) -> Parsed[list[Sample]]:
-        refreshed_at = self.survey.refreshed_at_unix_time
-        samples = own_collector.samples(
-            self.collector_status, self.sampler, refreshed_at, self._versions
-        )
+        times = self._started_at_unix_time, self.survey.refreshed_at_unix_time
+        samples = own_collector.samples(self.collector_status, self.sampler, times, self._versions)
         return Parsed(list(samples))
 
     def _own_process(self) -> Parsed[list[Sample]]:

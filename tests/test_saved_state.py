@@ -142,7 +142,7 @@ class _Started:
             children=lambda: FakeChildren(lambda _argv: None),
             state_directory=place,
         )
-        self.monitor.initialize()
+        self.monitor.refresh_host()
         self.monitor.sampler.tick()
 
     def page(self) -> str:

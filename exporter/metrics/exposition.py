@@ -42,24 +42,8 @@ def render(
         number, and the exception. The page is rendered without that family. With None the exception
         is raised.
     """
-    families: dict[MetricDesc, dict[tuple[str, ...], Any]] = {}
-    broken: set[MetricDesc] = set()
-    for desc, labels, value in samples:
-        family = families.get(desc)
-        if family is None:
-            family = families[desc] = {}
-        try:
-            family[labels] = value
-        except TypeError as e:  # the labels are not a tuple of strings
-            if on_error is None:
-                raise
-            if desc not in broken:
-                broken.add(desc)
-                on_error(desc, e)
     parts: list[str] = []
-    for desc, family in families.items():
-        if desc in broken:
-            continue
+    for desc, family in _families(samples, on_error).items():
         try:
             lines = (_histograms if desc.kind == "histogram" else _lines)(desc, family)
         except Exception as e:
@@ -72,6 +56,29 @@ def render(
     if openmetrics:
         parts.append("# EOF\n")
     return "".join(parts).encode("utf-8", "replace")
+
+
+def _families(
+    samples: Iterable[Sample], on_error: Callable[[MetricDesc, Exception], None] | None
+) -> dict[MetricDesc, dict[tuple[str, ...], Any]]:
+    """Returns the values, keyed by family and by label values. `render` describes `on_error`."""
+    families: dict[MetricDesc, dict[tuple[str, ...], Any]] = {}
+    broken: dict[MetricDesc, Exception] = {}
+    for desc, labels, value in samples:
+        family = families.get(desc)
+        if family is None:
+            family = families[desc] = {}
+        try:
+            family[labels] = value
+        except TypeError as e:  # the labels are not a tuple of strings
+            if on_error is None:
+                raise
+            broken[desc] = e
+    for desc, error in broken.items():
+        del families[desc]
+        if on_error is not None:
+            on_error(desc, error)
+    return families
 
 
 def number(value: float) -> str:

@@ -22,13 +22,13 @@ _REASONS = (BugError.reason, ParseError.reason, ReadError.reason)
 def samples(
     collector_status: CollectorStatus,
     sampler: Sampler,
-    surveyed_at_unix_time: float | None,
+    survey_unix_times: tuple[float, float | None],
     versions: tuple[str, ...],
 ) -> Iterator[Sample]:
     """Yields the samples about the collectors, the per-second sampler and the exporter's versions.
 
-    surveyed_at_unix_time: the time of the last successful refresh of the topology; None means that
-        there was none yet.
+    survey_unix_times: the time of the start, and the time of the last successful refresh of the
+        topology; None means that there was none yet.
     versions: the label values of ssd_exporter_build_info, in the order of its labels.
     """
     for name, outcome in collector_status.results():
@@ -40,8 +40,10 @@ def samples(
     yield metrics.SAMPLER_GAPS(sampler.gaps)
     if sampler.sampled_at_unix_time is not None:
         yield metrics.SAMPLER_TIMESTAMP(sampler.sampled_at_unix_time)
-    if surveyed_at_unix_time is not None:
-        yield metrics.SURVEY_TIMESTAMP(surveyed_at_unix_time)
+    started_at, refreshed_at = survey_unix_times
+    yield metrics.SURVEY_START(started_at)
+    if refreshed_at is not None:
+        yield metrics.SURVEY_TIMESTAMP(refreshed_at)
     yield metrics.SAMPLER_INTERVAL(sampler.interval)
     yield metrics.BUILD_INFO(1, *versions)
 

@@ -39,7 +39,12 @@ SAMPLER_TIMESTAMP = MetricDesc(
 SURVEY_TIMESTAMP = MetricDesc(
     "ssd_survey_last_success_timestamp_seconds",
     "Unix time of the last successful survey of /sys, mounts and MySQL servers. It does not "
-    "advance while a filesystem or a process that the survey reads hangs.",
+    "advance while a filesystem or a process that the survey reads hangs. It is missing until the "
+    "first survey has succeeded; ssd_survey_start_timestamp_seconds then shows since when.",
+)
+SURVEY_START = MetricDesc(
+    "ssd_survey_start_timestamp_seconds",
+    "Unix time at which the exporter started, and with it the surveys.",
 )
 SAMPLER_INTERVAL = MetricDesc(
     "ssd_sampler_interval_seconds", "Configured time between two samples."

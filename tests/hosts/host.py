@@ -105,7 +105,7 @@ class Host:
 
     def play(self) -> "Host":
         """Runs the first survey and sample, then all steps in the daemon's order, then a scrape."""
-        self.monitor.initialize()
+        self.monitor.refresh_host()
         self.monitor.sampler.tick()
         self.monitor.sampler.on_change(self._note_change)
         self._poll_drives()

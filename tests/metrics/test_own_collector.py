@@ -30,7 +30,10 @@ def test_collectors_and_sampler_and_versions(tmp_path: Path) -> None:
     machine.collector_status.collect("device", "survey", fail)
     families = page(
         own_collector.samples(
-            machine.collector_status, machine.sampler, 1.7e9, ("1", "3.11", "7.3", "", "6.1")
+            machine.collector_status,
+            machine.sampler,
+            (1.6e9, None),
+            ("1", "3.11", "7.3", "", "6.1"),
         )
     )
     success = {("cpu",): 1, ("device",): 0, ("disk",): 1, ("pressure",): 1}
@@ -44,6 +47,8 @@ def test_collectors_and_sampler_and_versions(tmp_path: Path) -> None:
     assert {(): 3} == families["ssd_sampler_samples_total"]
     assert {(): 1} == families["ssd_sampler_gaps_total"]
     assert {(): 2.0} == families["ssd_sampler_interval_seconds"]
+    assert {(): 1.6e9} == families["ssd_survey_start_timestamp_seconds"]
+    assert "ssd_survey_last_success_timestamp_seconds" not in families, "no survey has succeeded"
     assert {("1", "3.11", "7.3", "", "6.1"): 1} == families["ssd_exporter_build_info"]
 
 

@@ -246,6 +246,6 @@ class Host:
         yield from smart_collector.agent_samples({"smartctl": 0, "fio": 0}, wall)
         self._collector_status.collect("disk", "page", lambda: Parsed(None))
         yield from own_collector.samples(
-            self._collector_status, sampler, wall, ("1", "3", "7", "3", "6")
+            self._collector_status, sampler, (self._booted_at, wall), ("1", "3", "7", "3", "6")
         )
         yield own_metrics.PROCESS["process_start_time_seconds"](self._booted_at)
