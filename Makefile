@@ -36,7 +36,7 @@ MEASURED_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) $(PYTHON))
 MEASURED_VENV   := .venv-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help run venv dev test quick fuzz green check format golden docs corpus drives soak kills month dashboards deb wheelhouse install lab stack fleet image bench clean packages test-packages deb-packages lab-packages
+.PHONY: help run venv dev test quick fuzz green check format golden docs corpus drives soak kills scenes month dashboards deb wheelhouse install lab stack fleet image bench clean packages test-packages deb-packages lab-packages
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ soak: test-packages dev  ## Run both units, probes and 24 emulated drives for HO
 kills: test-packages dev  ## Kill daemon and agent with SIGKILL at 200 random times, and 50 times during a probe (8 minutes)
 	SSD_ROUNDS=200 SSD_PROBE_ROUNDS=50 $(BIN)/pytest --timeout=1800 \
 	  tests/end_to_end/test_kill.py tests/end_to_end/test_probe.py -k 'killed or kill_9'
+
+scenes: dev  ## Score the verdicts on simulated drives whose true state is known (7 minutes; ARGS='--only=stalls --count=10')
+	$(BIN)/python -m tests.scenes $(ARGS)
 
 month: test-packages dev  ## Evaluate the rules on a simulated month of a healthy host and of ten gradual faults (10 minutes; ARGS=--days=3)
 	$(BIN)/python -m tests.month $(ARGS)
