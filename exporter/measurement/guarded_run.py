@@ -7,11 +7,10 @@ ends fio.
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.errors import ConfigError, ReadError
-from exporter.linux import files
 from exporter.measurement.account import Conditions
 from exporter.measurement.figures import span
 from exporter.measurement.interruption import InterruptHandler
@@ -23,9 +22,6 @@ from exporter.probe.gate import Reason
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile
-
-#: The value used for the queue setting max_sectors_kb if sysfs lacks it, in KiB.
-_DEFAULT_REQUEST_KB = 128
 
 _GUARD_WORDS: Mapping[Reason, str] = {
     Reason.BUSY: "production needs the device",
@@ -41,13 +37,11 @@ class GuardedRun:
 
     lock: the host lock. This process holds it, and fio inherits it.
     pid_file: the file in which fio's process ID is recorded.
-    sys: the mount point of sysfs.
     """
 
     conditions: Conditions
     lock: HostLock
     pid_file: ProbePidFile
-    sys: Path
 
     def run(
         self,
@@ -72,9 +66,7 @@ class GuardedRun:
         directory, account = self.conditions.directory, self.conditions.account
         written = sum(profile.written_bytes_at_most for profile in profiles)
         account.reserve("+".join(profile.name for profile in profiles), written)
-        sampler = directory.guard_sampler(
-            [self._with_device_depth(profile) for profile in profiles]
-        )
+        sampler = directory.guard_sampler(profiles)
         interruption = self.conditions.interruption
         outcome: RunOutcome | None = None
         try:
@@ -97,18 +89,6 @@ class GuardedRun:
                 outcome.fio_bytes if outcome else None, outcome.device_bytes if outcome else None
             )
         return outcome
-
-    def _with_device_depth(self, profile: Profile) -> Profile:
-        """Returns the profile with a depth that is counted in requests of the device.
-
-        The kernel splits a block that is larger than max_sectors_kb into several requests. So the
-        device may have more requests in flight than fio. The guard subtracts the probe's own
-        requests and needs their largest number in the device.
-        """
-        device = self.conditions.location.device.replace("/", "!")
-        queue = self.sys / "block" / device / "queue"
-        largest = (files.read_integer(queue / "max_sectors_kb") or _DEFAULT_REQUEST_KB) << 10
-        return replace(profile, depth=profile.depth * -(-profile.block_bytes // largest))
 
     def _write_pid(self, pid: int) -> None:
         # An error is ignored. The file is needed only if fio outlives this process, and then fio

@@ -109,9 +109,7 @@ class Measurement:
         self._consent = Consent(
             conditions, self._lock_session, tools.streams, options.yes, self._admit
         )
-        self._runs = GuardedRun(
-            conditions, self._lock_session.lock, self._lock_session.pid_file, settings.path.sysfs
-        )
+        self._runs = GuardedRun(conditions, self._lock_session.lock, self._lock_session.pid_file)
         self._is_stuck = False
         self._cleanup = contextlib.ExitStack()
         self._progress: Progress | None = None

@@ -236,9 +236,13 @@ class ProbeDirectory:
         """Returns a new sampler that measures the device while these profiles run.
 
         The guard uses its samples to decide whether the run must stop.
+
+        profiles: the profiles; empty means that the file is being filled. The samples are then
+            taken after a sync, when no request of the filling is in flight.
         """
         assert self.location is not None
         leaves = self.location.leaves
+        queue = self._context.sys / "block" / self.location.device.replace("/", "!") / "queue"
 
         def temperature() -> DriveTemperature:
             condition = self._context.drive_condition(leaves)
@@ -246,7 +250,13 @@ class ProbeDirectory:
 
         celsius, warning = temperature()
         start = GuardSample(
-            own_in_flight=max((profile.depth * profile.jobs for profile in profiles), default=1),
+            own_in_flight=max(
+                (
+                    production_load.requests_in_flight(p.depth * p.jobs, p.block_bytes, queue)
+                    for p in profiles
+                ),
+                default=1,
+            ),
             temperature_celsius=celsius,
             warning_celsius=warning,
         )
@@ -301,11 +311,11 @@ class ProbeDirectory:
         results_of_profile = self.results.profiles[profile.name]
         result = outcome.result_of(profile.name)
         results_of_profile.runs[result] += 1
-        (
-            results_of_profile.last_run_at,
-            results_of_profile.last_run_profile,
-            results_of_profile.skips,
-        ) = now, profile, 0
+        results_of_profile.last_run_at, results_of_profile.last_run_profile = now, profile
+        if result is not ProfileResult.ABORTED:
+            # After an abort the count stays, so that a host that is always busy gets another
+            # minimal run soon.
+            results_of_profile.skips = 0
         if outcome.run is not None:
             results_of_profile.fio_version = outcome.run.fio_version
             results_of_profile.engine = profile.engine.value

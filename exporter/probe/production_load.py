@@ -5,6 +5,7 @@ guard uses it to decide whether the probe must stop. In the names below, waiting
 least one task waited for I/O), and stalled is PSI "full" (all tasks waited).
 """
 
+import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,13 +13,16 @@ from pathlib import Path
 
 from exporter.clock import Clock
 from exporter.errors import SourceError
-from exporter.linux import cgroup, diskstats, pressure
-from exporter.linux.diskstats import DiskStats
+from exporter.linux import cgroup, diskstats, files, pressure
+from exporter.linux.diskstats import SECTOR_BYTES, DiskStats
 from exporter.probe.gate import GateState, GuardSample
 
 #: The intervals in seconds over which the gate averages the device's busy time, and the I/O
 #: pressure of the host and of mysqld's control groups.
 BUSY_SECONDS, PRESSURE_SECONDS = 60.0, 10.0
+
+#: The value used for the queue setting max_sectors_kb if sysfs lacks it, in KiB.
+_DEFAULT_REQUEST_KB = 128
 
 #: Interval between two temperature readings during a probe, in seconds.
 _TEMPERATURE_SECONDS = 5.0
@@ -102,6 +106,26 @@ class GuardReading:
 
     at: float
     disk: DiskStats | None
+
+
+def requests_in_flight(blocks: int, block_bytes: int, queue: Path) -> int:
+    """Returns the largest number of requests that the device has in flight for these blocks.
+
+    The kernel splits a block that is larger than a request may be, by its bytes, by its number of
+    memory segments, or at a boundary of the device. In the worst case each page is a segment of its
+    own. A further request counts for a block that is not contiguous on the device.
+
+    blocks: the number of blocks that are read or written at the same time.
+    queue: the directory /sys/block/<device>/queue (Documentation/ABI/stable/sysfs-block).
+    """
+    page = os.sysconf("SC_PAGE_SIZE")
+    largest = (files.read_integer(queue / "max_sectors_kb") or _DEFAULT_REQUEST_KB) << 10
+    if segments := files.read_integer(queue / "max_segments"):
+        largest = min(largest, segments * page)
+    if sectors := files.read_integer(queue / "chunk_sectors"):
+        largest = min(largest, sectors * SECTOR_BYTES)
+    parts = -(-block_bytes // max(largest, SECTOR_BYTES))
+    return blocks * (parts + (block_bytes > page))
 
 
 class GuardSampler:

@@ -16,6 +16,10 @@ _SPLAY_RATIO = 0.2
 #: A skipped profile is tried again after this many seconds, even if its interval is a week.
 _RETRY_SECONDS = 300.0
 
+#: A run that the guard ended is repeated after this many seconds, even if its interval is a week.
+#: It is not repeated sooner, because it may have written most of the profile's bytes.
+_ABORTED_RETRY_SECONDS = 86_400.0
+
 #: A profile with at least this interval, in seconds, keeps its due time over a restart.
 _RARE_SECONDS = 3600.0
 
@@ -73,6 +77,11 @@ class ProbeSchedule:
         """Record that a profile was due but did not run. It is due again within 300 s."""
         interval = self._profiles[name].interval_seconds or 0.0
         self._due[name] = self._after(min(interval, _RETRY_SECONDS), now)
+
+    def aborted(self, name: str, now: float) -> None:
+        """Record that the guard ended a run. The profile is due again within a day."""
+        interval = self._profiles[name].interval_seconds or 0.0
+        self._due[name] = self._after(min(interval, _ABORTED_RETRY_SECONDS), now)
 
     def postponed(self, until: float) -> None:
         """Make no profile due before the time `until`; later due times stay unchanged."""

@@ -19,7 +19,7 @@ from exporter.probe import filling, probe_file
 from exporter.probe.budget import ProbeBudget
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
 from exporter.probe.fio import Fio
-from exporter.probe.fio_run import RunOutcome, run_fio
+from exporter.probe.fio_run import ProfileResult, RunOutcome, run_fio
 from exporter.probe.gate import GateRules, Reason, Run, Skip, gate
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.probe_directory import ProbeDirectory
@@ -155,7 +155,10 @@ class ProbeSlot:
             self._shorten_file()
         now = self.clock.monotonic()
         for profile in profiles:
-            directory.schedule.done(profile.name, now)
+            if outcome.result_of(profile.name) is ProfileResult.ABORTED:
+                directory.schedule.aborted(profile.name, now)
+            else:
+                directory.schedule.done(profile.name, now)
         directory.record_run(outcome, profiles)
         directory.record_charge(budget.settle(outcome.fio_bytes, outcome.device_bytes))
         log.info(

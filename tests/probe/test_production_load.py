@@ -93,3 +93,25 @@ def test_unreadable_pressure_is_unknown(tmp_path: Path) -> None:
     assert production_load.host_waiting_seconds(tmp_path) is None
     assert {} == production_load.waiting_seconds([tmp_path])
     assert {} == production_load.stalled_seconds([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("queue", "expected"),
+    [
+        ({}, 8 * 9),
+        ({"max_sectors_kb": 128}, 8 * 9),
+        ({"max_sectors_kb": 512}, 8 * 3),
+        ({"max_sectors_kb": 1280}, 8 * 2),
+        ({"max_sectors_kb": 1280, "max_segments": 128}, 8 * 3),
+        ({"max_sectors_kb": 1280, "max_segments": 65_535}, 8 * 2),
+        ({"max_sectors_kb": 1280, "chunk_sectors": 256}, 8 * 9),
+        ({"max_sectors_kb": 0, "max_segments": 0, "chunk_sectors": 0}, 8 * 9),
+    ],
+)
+def test_the_kernel_splits_a_block_into_several_requests(
+    queue: dict[str, int], expected: int, tmp_path: Path
+) -> None:
+    for name, value in queue.items():
+        (tmp_path / name).write_text(f"{value}\n")
+    assert expected == production_load.requests_in_flight(8, 1 << 20, tmp_path)
+    assert 1 == production_load.requests_in_flight(1, 4096, tmp_path), "one page is one request"

@@ -72,3 +72,14 @@ def test_the_delay_of_a_host_is_constant_and_within_20_percent(host: str, delay:
 
 def test_hosts_have_different_delays() -> None:
     assert 100 == len({splayed_delay(600.0, f"db{number}") for number in range(100)})
+
+
+def test_a_run_that_the_guard_ended_is_due_again_within_a_day() -> None:
+    week, minutes = 7 * 86_400.0, 300.0
+    rare = replace(PROFILES["burst"], interval_seconds=week)
+    often = replace(PROFILES["page_read"], interval_seconds=minutes)
+    schedule = ProbeSchedule([rare, often], 0.0)
+    for profile in (rare, often):
+        schedule.aborted(profile.name, 10.0)
+    assert (often,) == schedule.due(minutes)
+    assert {rare, often} == set(schedule.due(86_400.0))

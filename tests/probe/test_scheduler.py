@@ -142,6 +142,29 @@ def test_a_busy_device_is_skipped_until_a_minimal_run(rig: Rig) -> None:
     assert 32 == (rig.of("page_read").last_run_profile or PROFILES["slc"]).number_ios
 
 
+def test_a_minimal_run_that_the_guard_ends_is_followed_by_another_one(rig: Rig) -> None:
+    """Otherwise a host that is always busy would wait for twelve skips again, and get no result."""
+    rig.rules = replace(rig.rules, forced_after_skips=1)
+    rig.begin()
+    for number in range(3):
+        rig.fio.seconds = 10.0 if number == 1 else 0.0
+        rig.drive_condition = DriveCondition()
+        rig.busy_seconds = 1000.0 * number
+        rig.clock.advance(FIRST)
+        rig.directories[0].locate()
+        rig.directories[0].record_load()
+        rig.busy_seconds += 10.0
+        rig.clock.advance(10.0)
+        crowd = "259 0 nvme0n1 0 0 0 0 0 0 0 0 30 0 0 0 0 0 0 0 0\n"
+        rig.fio.meanwhile = lambda row=crowd: rig.host.write("diskstats", row)  # type: ignore[misc]
+        rig.fio.ended = 0
+        rig.probe.run_due()
+        rig.host.diskstats(["nvme0n1"])
+    assert {Reason.BUSY: 2} == skipped(rig), "one skip, then one aborted run"
+    assert {ProfileResult.ABORTED: 1, ProfileResult.SUCCESS: 1} == runs(rig)
+    assert 0 == rig.of("page_read").skips
+
+
 @pytest.mark.parametrize("name", ["burst", "slc"])
 def test_a_profile_that_writes_the_whole_file_gets_no_minimal_run(rig: Rig, name: str) -> None:
     """A minimal run needs the whole file, up to 16 GiB on a host that is always busy."""

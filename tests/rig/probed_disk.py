@@ -12,7 +12,7 @@ from exporter.config import Paths, ProbeSettings, Settings
 from exporter.linux import topology
 from exporter.metrics.desc import Buckets
 from exporter.probe.gate import GateRules
-from exporter.probe.profiles import ProfileSettings
+from exporter.probe.profiles import ON_BY_DEFAULT, ProfileSettings
 from exporter.probe.results import ProbeWindows
 from exporter.probe_monitor import ProbeMonitor
 from exporter.programs.command import SystemRunner
@@ -25,7 +25,7 @@ _SECTOR_BYTES = 512
 _NOTED_SECONDS = 10.0
 
 #: Disables the gate, because other processes use this machine as well.
-_ALWAYS = GateRules(
+ALWAYS = GateRules(
     host_uptime_seconds=0,
     busy_ratio=1,
     pressure_ratio=1,
@@ -53,7 +53,15 @@ class ProbedDisk:
     """Result of `probed_disk`: `run` uses the probe schedule, counters come from the kernel."""
 
     def __init__(
-        self, mountpoint: Path, device: str, state: Path, profiles: Mapping[str, ProfileSettings]
+        self,
+        mountpoint: Path,
+        device: str,
+        state: Path,
+        profiles: Mapping[str, ProfileSettings],
+        *,
+        names: tuple[str, ...] = ON_BY_DEFAULT,
+        gate: GateRules = ALWAYS,
+        fio: str = "fio",
     ) -> None:
         self.device = device
         self._mountpoint = mountpoint
@@ -61,12 +69,13 @@ class ProbedDisk:
         (state / "run" / "lock").mkdir(parents=True)
         seen = topology.read(Path("/sys"), Path("/proc"), Path("/nonexistent")).value
         settings = Settings(
-            path=Paths(rootfs=state),
+            path=Paths(rootfs=state, fio=fio),
             probe=ProbeSettings(
                 directory=(mountpoint / "probe",),
+                profiles=names,
                 first_delay_seconds=0,
                 profile=dict(profiles),
-                gate=_ALWAYS,
+                gate=gate,
             ),
         )
         self.monitor = ProbeMonitor(
