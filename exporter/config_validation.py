@@ -275,11 +275,13 @@ def _check_slc(profile: Profile, budget_bytes: int) -> None:
             f"{name}.rate_iops is {profile.rate_iops}",
             "a rate limit hides the cache cliff: remove it",
         )
+    # Its bytes are charged to the budget for the drive's life, and not to the day.
     charged = budget_ledger.FILESYSTEM_FACTOR * profile.written_bytes_at_most
-    if charged > budget_bytes:
+    life_bytes = budget_ledger.write_limits(budget_bytes, None).life_bytes
+    if charged > life_bytes:
         raise ConfigError(
-            f"one run of the profile {_SLC} may use {charged} bytes of the budget, but"
-            f" probe.budget_bytes_per_day is {budget_bytes}",
+            f"one run of the profile {_SLC} may use {charged} bytes of the budget for the drive's"
+            f" life, which is {life_bytes} (ten years of probe.budget_bytes_per_day)",
             f"raise the budget, or lower {name}.size_bytes",
         )
 

@@ -310,7 +310,8 @@ def slc_chosen(more: str = "") -> str:
 
 def test_a_weekly_slc_profile_within_the_budget_is_valid() -> None:
     read(slc_chosen("budget_bytes_per_day = 40_000_000_000\n") + _WEEKLY_SLC)
-    read(slc_chosen() + _WEEKLY_SLC + "size_bytes = 268435456\n")
+    read(slc_chosen() + _WEEKLY_SLC)
+    read(slc_chosen("budget_bytes_per_day = 9_500_000\n") + _WEEKLY_SLC)
 
 
 @pytest.mark.parametrize(
@@ -318,10 +319,16 @@ def test_a_weekly_slc_profile_within_the_budget_is_valid() -> None:
     [
         ("", "which has no interval"),
         ("[probe.profile.slc]\ninterval_seconds = 86400\n", "it must be at least 604800"),
-        (_WEEKLY_SLC, "one run .* may use 34359738368 bytes of the budget, .*; raise the budget"),
         (f"{_WEEKLY_SLC}rate_iops = 10\n", "a rate limit hides the cache cliff"),
     ],
 )
 def test_an_slc_profile_that_wears_the_drive_is_rejected(profile: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         read(slc_chosen() + profile)
+
+
+def test_an_slc_profile_that_the_budget_for_the_life_cannot_hold_is_rejected() -> None:
+    """It is charged to the life of the drive: 3,650 daily budgets."""
+    words = "one run .* may use 34359738368 bytes of the budget for the .* life, .*; raise the"
+    with pytest.raises(ConfigError, match=words):
+        read(slc_chosen("budget_bytes_per_day = 9_400_000\n") + _WEEKLY_SLC)

@@ -5,7 +5,9 @@ upper bound of the bytes that the device wrote (the charge). A reservation is on
 run starts, so it is still there after a crash during the run.
 
 The daemon and the measuring commands share the file and the budget. Each change is made under a
-lock and replaces the whole file.
+lock and replaces the whole file, and then its copy. If the file is lost or damaged, the copy is
+used. The count of bytes over a drive's life never restarts by itself: if both are unusable, no
+probe writes until a person deletes them.
 """
 
 import contextlib
@@ -62,6 +64,7 @@ class ProbeBudget:
         rated_bytes: Mapping[str, float] | None = None,
     ) -> None:
         self.path = directory / "probe-budget.json"
+        self._copy = directory / "probe-budget.copy.json"
         self._clock = clock
         self._boot_id = boot_id
         self._day_bytes = day_bytes
@@ -71,7 +74,8 @@ class ProbeBudget:
         self._running: Reservation | None = None
         #: The charge of a run in bytes, kept until the charge is in the file.
         self._owed_bytes = 0
-        self._known = self._all_spent()
+        today = self._today()
+        self._known = Ledger(day=today, spent_day=today, is_life_unknown=True)
         self._has_read = False
         try:
             self._change(lambda ledger: ledger)
@@ -103,7 +107,8 @@ class ProbeBudget:
             self._known = self._read()
         except (OSError, ParseError):
             # The next change logs the error, and replaces the file if possible.
-            self._known = self._all_spent()
+            today = self._today()
+            self._known = replace(budget_ledger.rolled_over(self._known, today), spent_day=today)
 
     def recover(self) -> None:
         """Charge a run that was killed, if the file contains such a reservation.
@@ -213,8 +218,8 @@ class ProbeBudget:
             try:
                 before = self._read()
             except ParseError as e:
-                self._keep_aside(e)
-                before, is_usable = self._all_spent(), False
+                before, is_usable = self._without_file(), False
+                self._keep_aside(e, before)
             today = self._today()
             if today < before.day:
                 log.warning("%s is dated in the future: today's budget counts as spent", self.path)
@@ -229,9 +234,9 @@ class ProbeBudget:
     def _read(self) -> Ledger:
         """Returns the ledger in the file.
 
-        Without a file, it returns the ledger that this process read last, or an empty one. If the
-        file disappears while this process runs, the budget is not reset, because the bytes were
-        written.
+        Without a file, it returns the ledger that this process read last, or that of the copy, or
+        an empty one if there is no copy. If the file disappears, the budget is not reset, because
+        the bytes were written.
 
         Raises:
             OSError: the file cannot be read.
@@ -239,15 +244,36 @@ class ProbeBudget:
         """
         try:
             content = untrusted_file.read(self.path, _MAX_FILE_BYTES)
-        except FileNotFoundError:
-            return self._known if self._has_read else Ledger(self._today())
+        except FileNotFoundError as e:
+            if self._has_read:
+                return self._known
+            if not os.path.lexists(self._copy):
+                return Ledger(self._today())
+            raise ParseError("it is missing, but its copy exists") from e
         except TooLargeFile as e:
             raise ParseError(e.strerror) from e
         return budget_ledger.parse(content.decode("utf-8", "replace"))
 
+    def _without_file(self) -> Ledger:
+        """Returns the ledger to use instead of an unusable file. Today's budget counts as spent.
+
+        It is that of the copy, or the one that this process read last. If there is neither, the
+        bytes written over the drives' life are unknown.
+        """
+        today = self._today()
+        ledger = Ledger(today, is_life_unknown=True)
+        if self._has_read:
+            ledger = self._known
+        with contextlib.suppress(OSError, ParseError):
+            content = untrusted_file.read(self._copy, _MAX_FILE_BYTES)
+            ledger = budget_ledger.parse(content.decode("utf-8", "replace"))
+        return replace(budget_ledger.rolled_over(ledger, today), spent_day=today)
+
     def _save(self, ledger: Ledger) -> None:
         # The reservation must survive a power failure, so this waits for the disk.
-        untrusted_file.replace_at(self.path, budget_ledger.serialize(ledger).encode(), 0o600)
+        content = budget_ledger.serialize(ledger).encode()
+        untrusted_file.replace_at(self.path, content, 0o600)
+        untrusted_file.replace_at(self._copy, content, 0o600)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -265,7 +291,7 @@ class ProbeBudget:
             self._clock.sleep(_LOCK_INTERVAL_SECONDS)
         raise OSError(errno.EWOULDBLOCK, "another process has held the lock for 5 s")
 
-    def _keep_aside(self, why: ParseError) -> None:
+    def _keep_aside(self, why: ParseError, used: Ledger) -> None:
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(max(0.0, self._clock.wall())))
         aside = self.path.with_name(f"{self.path.name}.kept-{stamp}")
         action = f"kept as {aside.name}"
@@ -275,17 +301,16 @@ class ProbeBudget:
             os.link(self.path, aside, follow_symlinks=False)
         except OSError as e:
             action = f"overwritten ({e.strerror or e})"
+        life = "the count of bytes over the drives' life is continued"
+        if used.is_life_unknown:
+            life = (
+                "the bytes written over the drives' life are unknown, so no probe writes; to start"
+                f" a new count, stop the exporter and delete {self.path} and {self._copy}"
+            )
         log.warning(
-            "%s is not usable: %s; %s; today's budget counts as spent, and the count of bytes over"
-            " the drives' life starts at 0",
-            self.path,
-            why,
-            action,
+            "%s is not usable: %s; %s; today's budget counts as spent, and %s",
+            *(self.path, why, action, life),
         )
-
-    def _all_spent(self) -> Ledger:
-        today = self._today()
-        return Ledger(day=today, spent_day=today)
 
     def _today(self) -> int:
         return max(0, int(self._clock.wall() // _DAY_SECONDS))

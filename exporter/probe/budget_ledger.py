@@ -86,6 +86,8 @@ class Ledger:
         was written on that day; None without one.
     unacknowledged: the run during which the host rebooted; no probe runs until a person
         acknowledges the reboot. None without one.
+    is_life_unknown: True if it is unknown how much was written over the drives' life, because the
+        file and its copy were unusable. Then no probe may write.
     """
 
     day: int
@@ -93,6 +95,7 @@ class Ledger:
     reservation: Reservation | None = None
     spent_day: int | None = None
     unacknowledged: Reservation | None = None
+    is_life_unknown: bool = False
 
 
 def write_limits(day_bytes: int, rated_bytes: float | None) -> WriteLimits:
@@ -139,6 +142,8 @@ def rolled_over(ledger: Ledger, today: int) -> Ledger:
 
 def remaining(ledger: Ledger, drive: str, limits: WriteLimits) -> WriteLimits:
     """Returns the remaining bytes of a drive's limits. Reserved bytes count as spent."""
+    if ledger.is_life_unknown:
+        return WriteLimits(0, 0)
     spent = _spent_with(ledger, ledger.reservation).get(drive, SpentBytes())
     day = 0 if ledger.spent_day == ledger.day else limits.day_bytes - spent.day_bytes
     life = limits.life_bytes - spent.life_bytes
@@ -201,6 +206,7 @@ def parse(text: str) -> Ledger:
         reservation=_parse_reservation(document.get("reservation")),
         spent_day=None if document.get("spent_day") is None else _count(document, "spent_day"),
         unacknowledged=_parse_reservation(document.get("unacknowledged")),
+        is_life_unknown=bool(document.get("is_life_unknown")),
     )
 
 

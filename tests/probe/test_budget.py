@@ -227,19 +227,79 @@ def test_after_a_clock_step_back_the_daily_budget_is_spent(
         ('{"version":1,"day":1,"spent":{},"reservation":{"on_demand":true}}', "at is not a time"),
     ],
 )
-def test_an_invalid_file_is_kept_aside_and_the_daily_budget_is_spent(
+def test_an_invalid_file_is_kept_aside_and_the_count_over_the_life_continues(
     machine: Machine, caplog: pytest.LogCaptureFixture, text: str, why: str
 ) -> None:
+    budget = machine.start()
+    budget.reserve("sda", "fsync", MIB)
+    budget.settle(MIB, None)
+    life = budget.remaining("sda").life_bytes
     (machine.directory / "probe-budget.json").write_text(text)
     budget = machine.start()
     assert 0 == budget.remaining("sda").day_bytes
     assert 0 == machine.start().remaining("sda").day_bytes
+    assert life == machine.start().remaining("sda").life_bytes
     assert budget.reserve("sda", "fsync", MIB) is None
     assert why in caplog.text
     [aside] = machine.directory.glob("probe-budget.json.kept-*")
     assert text == aside.read_text()
     machine.clock.advance(DAY)
     assert 2 * MIB == budget.reserve("sda", "fsync", MIB)
+    assert life - 2 * MIB == budget.remaining("sda").life_bytes
+
+
+def test_a_file_that_disappears_does_not_restart_the_count(machine: Machine) -> None:
+    budget = machine.start()
+    budget.reserve("sda", "fsync", MIB)
+    budget.settle(MIB, None)
+    life = budget.remaining("sda").life_bytes
+    (machine.directory / "probe-budget.json").unlink()
+    assert life == machine.start().remaining("sda").life_bytes
+    assert life == machine.start().remaining("sda").life_bytes, "also at the next start"
+
+
+@pytest.mark.parametrize("copy", [None, "", "[]", "{"])
+def test_without_file_and_copy_no_probe_writes_until_a_person_deletes_them(
+    machine: Machine, caplog: pytest.LogCaptureFixture, copy: str | None
+) -> None:
+    """Nobody knows how much was written over the life of the drives."""
+    file, other = (machine.directory / f"probe-budget{end}.json" for end in ("", ".copy"))
+    file.write_text("{")
+    if copy is not None:
+        other.write_text(copy)
+    for _ in range(3):
+        budget = machine.start()
+        machine.clock.advance(DAY)
+        assert (0, 0) == (
+            budget.remaining("sda").day_bytes,
+            budget.remaining("sda").life_bytes,
+        )
+        assert budget.reserve("sda", "fsync", MIB) is None
+        assert budget.reserve("sda", "slc", MIB, on_demand=True) is None
+    assert "no probe writes" in caplog.text
+    file.unlink()
+    other.unlink()
+    assert 2 * MIB == machine.start().reserve("sda", "fsync", MIB)
+
+
+def test_a_file_that_becomes_unreadable_while_the_daemon_runs_continues_from_memory(
+    machine: Machine,
+) -> None:
+    budget = machine.start()
+    budget.reserve("sda", "fsync", MIB)
+    budget.settle(MIB, None)
+    life = budget.remaining("sda").life_bytes
+    for name in ("probe-budget.json", "probe-budget.copy.json"):
+        (machine.directory / name).write_text("{")
+    budget.refresh()
+    assert (0, life) == (
+        budget.remaining("sda").day_bytes,
+        budget.remaining("sda").life_bytes,
+    )
+    assert budget.reserve("sda", "fsync", MIB) is None, "today counts as spent"
+    machine.clock.advance(DAY)
+    assert 2 * MIB == budget.reserve("sda", "fsync", MIB)
+    assert life - 2 * MIB == budget.remaining("sda").life_bytes
 
 
 def test_a_file_that_is_a_link_is_not_followed(machine: Machine, tmp_path: Path) -> None:
