@@ -3,6 +3,7 @@
 from dashboards import promql as q
 from dashboards import thresholds as t
 from dashboards import words
+from dashboards.attention import attention
 from dashboards.drive_health import SERIAL, WEAR, endurance, errors, eta
 from dashboards.drive_io import BEFORE_ROW, IO_ROW, PROBE_ROW
 from dashboards.drive_panels import PROBE_RUNS, REPLACED
@@ -10,46 +11,73 @@ from dashboards.drive_place import PLACE_ROW
 from dashboards.frame import Dashboard, Row, drive_variable, host_variables
 from dashboards.panel_parts import Panel, Query, Size
 from dashboards.panels import value
-from dashboards.tables import Column, grid
+from dashboards.state import drive_state
+from dashboards.tables import Column, Label, Rows, grid
 
-_TILE = Size(3, 5)
+_TILE = Size(3, 4)
 
 
 def _overview() -> tuple[Panel, ...]:
+    up, healthy = q.of_drive("ssd_device_up"), q.of_drive("ssd_smart_healthy")
     return (
+        attention(
+            "What is wrong with this drive",
+            Size(24, 5),
+            "No known problem. See the tiles for values that are not reported.",
+            is_of_one_drive=True,
+        ),
         grid(
             "Identity",
-            "Identity as reported by the kernel or the drive. A USB bridge or RAID controller "
-            "may report its own identity instead of that of the drive behind it.",
-            Column(
-                "",
-                "max by (job, instance, device, model, serial, firmware, transport) "
-                f"({q.of_drive('ssd_device_info')})",
+            "Identity as reported by the kernel or the drive, also of a drive that disappeared "
+            "within the selected range. A USB bridge or RAID controller may report its own "
+            "identity instead of that of the drive behind it.",
+            Rows(
+                "max by (cluster, job, instance, device, model, serial, firmware, transport) "
+                f"(last_over_time({q.of_drive('ssd_device_info')}[$__range]))",
+                "The kernel has not listed this drive in the selected range.",
             ),
+            Label("device", 105),
+            Label("host", 115),
+            Label("model", 190, is_flexible=True),
+            Label("serial", 150),
+            Label("firmware", 95),
+            Label("transport", 95, title="attached"),
             Column(
-                "capacity", f"max {q.BY_DRIVE} ({q.of_drive('ssd_device_capacity_bytes')})", "bytes"
+                "capacity",
+                95,
+                f"max {q.BY_DRIVE} "
+                f"(last_over_time({q.of_drive('ssd_device_capacity_bytes')}[$__range]))",
+                "decbytes",
             ),
-            size=Size(16, 5),
-            nothing="no such drive",
+            size=Size(16, 4),
         ),
         value(
-            "SMART poll",
-            "Result of the last SMART poll. Red: the drive did not answer or has disappeared.",
+            "SMART",
+            "Whether the drive answers SMART polls. MISSING: it does not answer and the kernel no "
+            "longer lists it. If it was removed on purpose, run ssd-exporter forget SERIAL. All "
+            "other tiles are then unknown.",
             "none",
-            Query(q.of_drive("ssd_device_up"), SERIAL),
-            words=words.ANSWERS,
-            size=Size(4, 5),
+            Query(
+                f"max {q.BY_SERIAL} ({q.lost()} * 0 + 2 or ({up} == 0) * 0 + 1 or ({up} == 1) * 0)",
+                SERIAL,
+            ),
+            words=words.PRESENCE,
+            size=Size(4, 4),
             nothing="no SMART data",
         ),
         value(
-            "SMART health",
-            "SMART health status as reported by the drive. Most failing drives never report "
-            "FAILED.",
+            "Health",
+            "SMART health status as reported by the drive; a temperature warning alone is shown as "
+            "heat. Most drives that fail never report it.",
             "none",
-            Query(q.of_drive("ssd_smart_healthy"), SERIAL),
+            Query(
+                f"max {q.BY_SERIAL} ({q.failing()} * 0 + 1 or ({healthy} == 0) * 0 + 2 "
+                f"or {healthy} * 0)",
+                SERIAL,
+            ),
             words=words.HEALTH,
-            size=Size(4, 5),
-            nothing="not reported",
+            size=Size(4, 4),
+            nothing="unknown",
         ),
         value(
             "Wear",
@@ -61,25 +89,32 @@ def _overview() -> tuple[Panel, ...]:
             size=_TILE,
             nothing="not reported",
         ),
-        value(
-            "Worn out in (low, mid, high estimate)",
-            "Time until the rated endurance is used up at the current write rate. It is not "
-            "a predicted failure date.",
-            "s",
-            *(Query(eta(bound), f"{bound} {SERIAL}") for bound in ("low", "mid", "high")),
-            steps=t.WEAROUT,
-            size=Size(6, 5),
-            nothing="no estimate yet",
+        *(
+            value(
+                title,
+                "Time until the rated endurance is used up at the current write rate: "
+                f"{meaning}. It is not a predicted failure date.",
+                "s",
+                Query(eta(bound), ""),
+                steps=t.WEAROUT,
+                size=_TILE,
+                nothing="no estimate",
+            )
+            for title, bound, meaning in (
+                ("Worn out from", "low", "the lower bound, which the alerts use"),
+                ("Probably in", "mid", "the most probable value"),
+                ("At the latest", "high", "the upper bound"),
+            )
         ),
         value(
-            "Temperature margin",
+            "Heat margin",
             "Degrees Celsius below the warning temperature. At or below zero the drive may "
             "throttle itself. If the margin is large, slow writes have another cause.",
             "celsius",
             Query(q.degrees_left(t.TEMPERATURE_FALLBACK_CELSIUS), SERIAL),
             steps=t.HEAT,
             size=_TILE,
-            nothing="not reported",
+            nothing="unknown",
         ),
         value(
             "Spare margin",
@@ -92,34 +127,94 @@ def _overview() -> tuple[Panel, ...]:
             ),
             steps=t.SPARE,
             size=_TILE,
-            nothing="not reported",
+            nothing="unknown",
         ),
         value(
-            "Power-loss protection",
+            "Power backup",
             "Result of the drive's self-check of its power-loss protection. Failed: a power "
             "failure loses the content of the write cache, or every write waits for the flash.",
             "none",
             Query(q.of_drive("ssd_smart_plp_healthy"), SERIAL),
             words=words.SELF_TEST,
             size=_TILE,
-            nothing="not reported",
+            nothing="unknown",
         ),
         value(
-            "Last self-test",
+            "Self-test",
             "Result of the last completed self-test. Failed: the self-test found a fault.",
             "none",
             Query(q.of_drive("ssd_smart_self_test_passed"), SERIAL),
             words=words.SELF_TEST,
             size=_TILE,
-            nothing="no self-test has run",
+            nothing="none has run",
         ),
         value(
-            "Power-on time",
+            "Powered on",
             "Very new and very old drives fail more often than others.",
             "s",
             Query(q.of_drive("ssd_smart_power_on_seconds_total"), SERIAL),
             size=_TILE,
-            nothing="not reported",
+            nothing="unknown",
+        ),
+    )
+
+
+def _life() -> tuple[Panel, ...]:
+    return (
+        value(
+            "Self-test age",
+            "Power-on time since the last completed self-test.",
+            "s",
+            Query(
+                f"{q.of_drive('ssd_smart_power_on_seconds_total')} - {q.ON_SERIAL} "
+                f"{q.of_drive('ssd_smart_self_test_completed_power_on_seconds')}",
+                SERIAL,
+            ),
+            size=_TILE,
+            nothing="none has run",
+        ),
+        value(
+            "Power cycles",
+            "Times that the drive was powered on.",
+            "short",
+            Query(q.of_drive("ssd_smart_power_cycles_total"), SERIAL),
+            size=_TILE,
+            nothing="unknown",
+        ),
+        value(
+            "Read in life",
+            "Bytes that hosts have read since the drive was new.",
+            "decbytes",
+            Query(q.of_drive("ssd_smart_host_read_bytes_total"), SERIAL),
+            size=_TILE,
+            nothing="unknown",
+        ),
+        value(
+            "Written",
+            "Bytes that hosts have written since the drive was new. Compare with the TBW rating "
+            "in the data sheet.",
+            "decbytes",
+            Query(q.of_drive("ssd_smart_host_written_bytes_total"), SERIAL),
+            size=_TILE,
+            nothing="unknown",
+        ),
+        value(
+            "Power mode",
+            "Power mode of the drive at the last poll. A drive in standby is not woken and reports "
+            "no other values.",
+            "none",
+            Query(f"{q.of_drive('ssd_smart_power_mode')} == 1", "{{mode}}"),
+            size=_TILE,
+            nothing="unknown",
+        ),
+        value(
+            "Last poll",
+            "Time since the last successful SMART poll. All values of this page are from that "
+            "poll.",
+            "s",
+            Query(f"time() - {q.of_drive('ssd_smart_last_success_timestamp_seconds')}", SERIAL),
+            size=_TILE,
+            nothing="never",
         ),
     )
 
@@ -130,10 +225,11 @@ DASHBOARD = Dashboard(
     description=(
         "Health, remaining endurance and performance of one drive, compared with its predecessor."
     ),
-    variables=(*host_variables(), drive_variable()),
+    variables=(*host_variables(is_single=True), drive_variable(is_single=True)),
     annotations=(REPLACED, PROBE_RUNS),
     rows=(
         Row("Health", _overview()),
+        Row("State, life and polls", (*drive_state(), *_life()), is_collapsed=True),
         Row("Endurance and temperature", endurance()),
         Row("Errors", errors()),
         IO_ROW,

@@ -4,9 +4,9 @@ from dashboards import promql as q
 from dashboards import thresholds as t
 from dashboards.panel_parts import Panel, Query, Size
 from dashboards.panels import timeline
-from dashboards.tables import Column, grid
+from dashboards.tables import Column, Label, Rows, grid
 
-SERIAL = "{{instance}} {{device}} {{serial}}"
+SERIAL = "{{serial}}"
 WEAR = q.of_drive("ssd_smart_endurance_used_ratio")
 _TEMPERATURE = q.of_drive("ssd_smart_temperature_celsius")
 
@@ -33,11 +33,15 @@ def endurance() -> tuple[Panel, ...]:
             nothing="not reported",
         ),
         timeline(
-            "Written per day: by the host and to the flash",
-            "Bytes written in the previous 24 hours.",
-            "bytes",
+            "Bytes per day: written, to the flash, read",
+            "Bytes of the previous 24 hours.",
+            "decbytes",
             Query(q.increase(host, "24h"), f"by the host {SERIAL}"),
             Query(q.increase(nand, "24h"), f"to the flash {SERIAL}"),
+            Query(
+                q.increase(q.of_drive("ssd_smart_host_read_bytes_total"), "24h"),
+                f"read by the host {SERIAL}",
+            ),
             nothing="not reported",
         ),
         timeline(
@@ -52,14 +56,14 @@ def endurance() -> tuple[Panel, ...]:
             "Temperature and its limits",
             "The limits apply to the sensor 'drive'. Other sensors may be located on hotter chips.",
             "celsius",
-            Query(_TEMPERATURE, "sensor {{sensor}} {{instance}} {{device}}"),
+            Query(_TEMPERATURE, "sensor {{sensor}}"),
             Query(
                 q.of_drive("ssd_smart_temperature_warning_celsius"),
-                "warning limit {{instance}} {{device}}",
+                "warning limit",
             ),
             Query(
                 q.of_drive("ssd_smart_temperature_critical_celsius"),
-                "critical limit {{instance}} {{device}}",
+                "critical limit",
             ),
             minimum=None,
             nothing="not reported",
@@ -78,7 +82,8 @@ def errors() -> tuple[Panel, ...]:
             "short",
             *(
                 Query(
-                    q.increase(q.of_drive(f"ssd_smart_{family}_total"), "24h"), f"{word} {SERIAL}"
+                    q.occurred(q.increase(q.of_drive(f"ssd_smart_{family}_total"), "24h")),
+                    f"{word} {SERIAL}",
                 )
                 for family, word in (
                     ("media_errors", "media"),
@@ -88,8 +93,7 @@ def errors() -> tuple[Panel, ...]:
                 )
             ),
             steps=t.MEDIA_ERRORS,
-            style="bars",
-            nothing="not reported",
+            nothing="no errors",
         ),
         timeline(
             "Reallocated and pending sectors",
@@ -110,60 +114,67 @@ def errors() -> tuple[Panel, ...]:
             nothing="not reported",
         ),
         timeline(
-            "Time above the temperature limits in the previous 24 hours",
+            "Minutes above temperature limits, 24 h",
             "Time that the drive recorded above its own limits. If throughput drops at the same "
             "time, the drive throttles itself.",
-            "s",
+            "short",
             Query(
-                q.increase(q.of_drive("ssd_smart_over_temperature_seconds_total"), "24h"),
+                q.occurred(
+                    q.increase(q.of_drive("ssd_smart_over_temperature_seconds_total"), "24h")
+                    + " / 60"
+                ),
                 f"{{{{level}}}} {SERIAL}",
             ),
             steps=t.ANY_WARNS,
             size=third,
-            nothing="not reported",
+            nothing="none",
         ),
         timeline(
-            "Kernel errors in the previous 24 hours: I/O errors, timeouts, PCIe",
+            "Kernel errors in 24 h: I/O, timeouts, PCIe",
             "Commands that failed or timed out, and errors of the PCIe link. Corrected PCIe "
             "errors are harmless.",
             "short",
             Query(
-                q.increase(q.of_drive("ssd_device_io_errors_total"), "24h"),
-                "errors {{instance}} {{device}}",
+                q.occurred(q.increase(q.of_drive("ssd_device_io_errors_total"), "24h")),
+                "errors",
             ),
             Query(
-                q.increase(q.of_drive("ssd_device_io_timeouts_total"), "24h"),
-                "timeouts {{instance}} {{device}}",
+                q.occurred(q.increase(q.of_drive("ssd_device_io_timeouts_total"), "24h")),
+                "timeouts",
             ),
             Query(
-                q.increase(q.of_drive("ssd_pcie_errors_total"), "24h"),
-                "PCIe {{severity}} {{instance}} {{device}}",
+                q.occurred(q.increase(q.of_drive("ssd_pcie_errors_total"), "24h")),
+                "PCIe {{severity}}",
             ),
             size=third,
+            nothing="no errors",
         ),
         grid(
             "SATA attributes, with their growth in 24 hours",
             "Attributes as reported by the drive. The meaning of a raw value is specific to the "
             "manufacturer; compare its growth in 24 h. Normalised values are disabled by "
             "default.",
-            Column("raw", _attribute("raw"), "none"),
+            Rows(_attribute("raw"), "no SATA drive"),
+            Label("id", 60),
+            Label("attribute", 300, is_flexible=True),
+            Label("serial", 200),
+            Column("raw", 170),
             Column(
                 "growth in 24 h",
-                "max by (job, instance, device, serial, id, attribute) "
+                130,
+                "max by (cluster, job, instance, device, serial, id, attribute) "
                 f"(delta({q.of_drive('ssd_ata_attribute_raw')}[24h]))",
-                "none",
             ),
-            Column("value", _attribute("value"), "none"),
-            Column("worst", _attribute("worst"), "none"),
-            Column("threshold", _attribute("threshold"), "none"),
+            Column("value", 90, _attribute("value")),
+            Column("worst", 90, _attribute("worst")),
+            Column("threshold", 110, _attribute("threshold")),
             size=Size(24, 10),
-            nothing="no SATA drive",
         ),
     )
 
 
 def _attribute(kind: str) -> str:
     return (
-        "max by (job, instance, device, serial, id, attribute) "
+        "max by (cluster, job, instance, device, serial, id, attribute) "
         f"({q.of_drive(f'ssd_ata_attribute_{kind}')})"
     )

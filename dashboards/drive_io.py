@@ -4,11 +4,9 @@ from dashboards import promql as q
 from dashboards import thresholds as t
 from dashboards.drive_panels import by_serial
 from dashboards.frame import Row
-from dashboards.panel_parts import DRIVE, Query, Size
+from dashboards.panel_parts import DRIVE, THIRD, Query, Size
 from dashboards.panels import scatter, timeline
-from dashboards.tables import Column, grid
-
-_THIRD = Size(8, 8)
+from dashboards.tables import Column, Label, Rows, grid
 
 
 def _over_range(expression: str) -> str:
@@ -40,7 +38,7 @@ IO_ROW = Row(
             "s",
             *(Query(q.mean_await(kind), f"{kind} {DRIVE}") for kind in ("read", "write", "flush")),
             steps=t.AWAIT,
-            size=_THIRD,
+            size=THIRD,
         ),
         timeline(
             "Time saturated or stalled",
@@ -48,10 +46,12 @@ IO_ROW = Row(
             "are in flight and none completes.",
             "percentunit",
             Query(q.rate(q.of_drive("ssd_disk_saturated_seconds_total")), f"saturated {DRIVE}"),
-            Query(q.rate(q.of_drive("ssd_disk_stalled_seconds_total")), f"stalled {DRIVE}"),
+            Query(
+                q.occurred(q.rate(q.of_drive("ssd_disk_stalled_seconds_total"))), f"stalled {DRIVE}"
+            ),
             steps=t.SATURATED,
             maximum=1,
-            size=_THIRD,
+            size=THIRD,
         ),
         scatter(
             "Await by requests per second",
@@ -63,7 +63,7 @@ IO_ROW = Row(
                 "s",
                 Query(f"({_READ_TIME} + {_WRITE_TIME}) / ({_READS} + {_WRITES} > 0)"),
             ),
-            size=_THIRD,
+            size=THIRD,
         ),
     ),
 )
@@ -76,7 +76,7 @@ BEFORE_ROW = Row(
             "A new colour is a new drive; a blue annotation marks the replacement. Select a "
             "range before and after it to compare both drives.",
             "s",
-            Query(by_serial(q.mean_await("write")), "{{serial}} in {{instance}} {{device}}"),
+            Query(by_serial(q.mean_await("write")), "{{serial}}"),
             steps=t.AWAIT,
             nothing="no drive that reports its serial number",
         ),
@@ -86,26 +86,27 @@ BEFORE_ROW = Row(
             "percentunit",
             Query(
                 by_serial(q.rate(q.of_drive("ssd_disk_saturated_seconds_total"))),
-                "{{serial}} in {{instance}} {{device}}",
+                "{{serial}}",
             ),
             steps=t.SATURATED,
             maximum=1,
             nothing="no drive that reports its serial number",
         ),
         grid(
-            "Drives in this slot: means over the selected time range",
+            "Drives in this slot: means over the selected range",
             "Compare the rows of one slot. The means include only the time in which the drive "
             "answered.",
-            Column("read await", _over_range(q.mean_await("read")), "s", t.AWAIT),
-            Column("write await", _over_range(q.mean_await("write")), "s", t.AWAIT),
-            Column("flush await", _over_range(q.mean_await("flush")), "s", t.FLUSH),
-            Column(
-                "requests per second",
-                _over_range(q.iops("reads_completed", "writes_completed")),
-                "iops",
-            ),
+            Rows(_over_range(q.mean_await("write")), "no drive that reports its serial number"),
+            Label("device", 120),
+            Label("host", 130),
+            Label("serial", 200, is_flexible=True),
+            Column("read await", 110, _over_range(q.mean_await("read")), "s", t.AWAIT),
+            Column("write await", 110, "", "s", t.AWAIT),
+            Column("flush await", 110, _over_range(q.mean_await("flush")), "s", t.FLUSH),
+            Column("IOPS", 90, _over_range(q.iops("reads_completed", "writes_completed")), "iops"),
             Column(
                 "saturated",
+                100,
                 _over_range(q.rate(q.of_drive("ssd_disk_saturated_seconds_total"))),
                 "percentunit",
                 t.SATURATED,

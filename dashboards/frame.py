@@ -8,6 +8,7 @@ from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as model
 
 from dashboards.panel_parts import DATASOURCE, Panel
+from dashboards.promql import HOST
 
 TAG = "ssd-exporter"
 
@@ -18,6 +19,7 @@ class Variable:
 
     all_value: pattern for All; if empty, All is the list of all values. pattern: regular expression
     whose first group replaces each value. is_hidden: users cannot change it, so it is always All.
+    is_single: exactly one value is selected, at first the first one.
     """
 
     name: str
@@ -26,6 +28,7 @@ class Variable:
     all_value: str = ""
     pattern: str = ""
     is_hidden: bool = False
+    is_single: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +42,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """Marks the times at which the expression has a value, in every panel."""
+    """Marks the times at which the expression has a value, in every panel.
+
+    is_shown: shown at first; otherwise users switch it on.
+    """
 
     name: str
     expression: str
     title: str
     text: str
     colour: str
+    is_shown: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +71,39 @@ class Dashboard:
     time_from: str = "now-3h"
 
 
-def host_variables(family: str = "ssd_exporter_build_info") -> tuple[Variable, ...]:
-    """Returns the variables job and instance, with the values of targets that export `family`."""
+def host_variables(
+    family: str = "ssd_exporter_build_info", *, is_single: bool = False
+) -> tuple[Variable, ...]:
+    """Returns the variables cluster, job and instance of the targets that export `family`.
+
+    Most installations have no label `cluster`; ".*" also matches series without it.
+    """
     return (
-        Variable("job", family, "job", all_value=".+"),
-        Variable("instance", f'{family}{{job=~"$job"}}', "instance", all_value=".+"),
+        Variable("cluster", family, "cluster", all_value=".*"),
+        Variable("job", f'{family}{{cluster=~"$cluster"}}', "job", all_value=".+"),
+        Variable(
+            "instance",
+            f'{family}{{cluster=~"$cluster", job=~"$job"}}',
+            "instance",
+            all_value="" if is_single else ".+",
+            is_single=is_single,
+        ),
     )
 
 
-def drive_variable() -> Variable:
+def drive_variable(*, is_single: bool = False) -> Variable:
     """Returns the variable device, whose values are physical drives.
 
-    All is the list of drives. A pattern would also match dm and md devices, and panels would show
-    them beside their drives.
+    ssd_device_up has the drives that disappeared, ssd_device_info those without SMART data. All is
+    the list of drives. A pattern would also match dm and md devices, and panels would show them
+    beside their drives.
     """
-    return Variable("device", 'ssd_device_info{job=~"$job", instance=~"$instance"}', label="device")
+    return Variable(
+        "device",
+        f'{{__name__=~"ssd_device_up|ssd_device_info", {HOST}}}',
+        label="device",
+        is_single=is_single,
+    )
 
 
 def built_dashboard(dashboard: Dashboard) -> model.Dashboard:
@@ -103,7 +128,7 @@ def built_dashboard(dashboard: Dashboard) -> model.Dashboard:
             .as_dropdown(True)
             .include_vars(True)
             .keep_time(True)
-            .tooltip("The other SSD dashboards, with the same hosts, drives and time range")
+            .tooltip("The other SSD dashboards, with the same cluster, host, drive and time range")
         )
     )
     for variable in dashboard.variables:
@@ -145,12 +170,13 @@ def _variable(variable: Variable) -> Builder[model.VariableModel]:
                 "refId": f"Variable-{variable.name}",
             }
         )
-        .current(model.VariableOption(selected=True, text=["All"], value=["$__all"]))
-        .multi(True)
-        .include_all(True)
+        .multi(not variable.is_single)
+        .include_all(not variable.is_single)
         .refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED)
         .sort(model.VariableSort.NATURAL_ASC)
     )
+    if not variable.is_single:
+        builder.current(model.VariableOption(selected=True, text=["All"], value=["$__all"]))
     if variable.all_value:
         builder.all_value(variable.all_value)
     if variable.pattern:
@@ -167,7 +193,7 @@ class _PrometheusAnnotation(model.AnnotationQuery):
         super().__init__(
             name=annotation.name,
             datasource=DATASOURCE,
-            enable=True,
+            enable=annotation.is_shown,
             icon_color=annotation.colour,
             expr=annotation.expression,
         )

@@ -4,11 +4,13 @@ from dashboards import promql as q
 from dashboards import thresholds as t
 from dashboards import words
 from dashboards.drive_panels import PROBE_RUNS, REPLACED
+from dashboards.exporter_panels import exporter
 from dashboards.frame import Dashboard, Row, drive_variable, host_variables
-from dashboards.host_io_cpu import CPU_ROW, LOAD_ROW, pressure
+from dashboards.host_io_cpu import CPU_ROW, NETWORK, WHO, pressure
 from dashboards.host_io_disk import drive_latency, drive_load, load_profile
 from dashboards.panel_parts import Panel, Query, Size
 from dashboards.panels import states, timeline, value
+from dashboards.state import free_space, host_state
 
 _FALLOFF = t.ALERTS["falloff_ratio"]
 
@@ -21,7 +23,7 @@ def _verdict() -> tuple[Panel, ...]:
     softirq = q.of_host("ssd_cpu_softirq_max_ratio", 'window="1m"')
     return (
         value(
-            "Bottleneck of each drive",
+            "Bottleneck",
             "The exporter's verdict for the last 10 seconds. Read it first; the tiles beside it "
             "show the evidence. If it is green and queries are slow, investigate MySQL, not the "
             "drive. If it is red, find the queries and jobs that cause the load before you buy a "
@@ -33,7 +35,7 @@ def _verdict() -> tuple[Panel, ...]:
             nothing="no verdict: check the scrape configuration",
         ),
         value(
-            "Disk: saturated",
+            "Saturated",
             "Share of time in which the drive was saturated: busy, queue full, latency far above "
             "its own baseline, and tasks waiting. This is not %util.",
             "percentunit",
@@ -42,7 +44,7 @@ def _verdict() -> tuple[Panel, ...]:
             size=narrow,
         ),
         value(
-            "Disk: stalled",
+            "Stalled",
             "Seconds of the last 2 minutes in which requests were in flight and none completed: "
             "the drive or controller hangs. See the kernel log.",
             "s",
@@ -51,19 +53,16 @@ def _verdict() -> tuple[Panel, ...]:
             size=narrow,
         ),
         value(
-            "CPU: softirq",
+            "Softirq CPU",
             "Largest share of one second that a single CPU spent in softirq and irq, during the "
             "last minute. Such a CPU limits I/O while the average over all CPUs is low.",
             "percentunit",
-            Query(
-                f"max {q.BY_HOST} ({softirq})",
-                "{{instance}}",
-            ),
+            Query(f"max {q.BY_HOST} ({softirq})", ""),
             steps=t.SOFTIRQ,
             size=narrow,
         ),
         value(
-            "Cache: falloff",
+            "Falloff",
             "Write throughput after a falloff in the last 10 minutes, as a share of the "
             f"throughput before, at the same demand. Below {_FALLOFF:.0%} the write cache is "
             "probably full, or the drive collects garbage. Check the temperature margin first: "
@@ -75,7 +74,7 @@ def _verdict() -> tuple[Panel, ...]:
             nothing="no falloff",
         ),
         value(
-            "Heat: margin",
+            "Heat margin",
             "Degrees Celsius below the drive's own warning temperature "
             f"({t.TEMPERATURE_FALLBACK_CELSIUS:g} °C if it reports none). At or below zero it may "
             "throttle itself.",
@@ -86,7 +85,7 @@ def _verdict() -> tuple[Panel, ...]:
             nothing="not reported",
         ),
         value(
-            "Link: speed",
+            "Link speed",
             "Negotiated line rate as a share of the maximum of drive and port. Below 100 %: "
             "cable, slot, backplane or controller. Power saving may lower the rate of an idle "
             "PCIe link.",
@@ -98,10 +97,12 @@ def _verdict() -> tuple[Panel, ...]:
         ),
         states(
             "Bottleneck of each drive over time",
-            "Blue annotations mark replaced drives, purple ones probe runs of ssd-exporter.",
+            "Blue annotations mark replaced drives, purple ones probe runs of ssd-exporter (off at "
+            "first).",
             Query(q.verdict()),
             words.VERDICT,
             size=Size(8, 8),
+            nothing="no verdict",
         ),
         timeline(
             "Time saturated and stalled, by drive",
@@ -110,11 +111,11 @@ def _verdict() -> tuple[Panel, ...]:
             "percentunit",
             Query(
                 q.rate(q.of_drive("ssd_disk_saturated_seconds_total")),
-                "saturated {{instance}} {{device}}",
+                "saturated {{device}}",
             ),
             Query(
-                q.rate(q.of_drive("ssd_disk_stalled_seconds_total")),
-                "stalled {{instance}} {{device}}",
+                q.occurred(q.rate(q.of_drive("ssd_disk_stalled_seconds_total"))),
+                "stalled {{device}}",
             ),
             steps=t.SATURATED,
             maximum=1,
@@ -131,14 +132,20 @@ DASHBOARD = Dashboard(
         "Bottleneck of a host's I/O: drive, CPU, write cache, heat or link. Start with "
         "the first row."
     ),
-    variables=(*host_variables(), drive_variable()),
+    variables=(*host_variables(is_single=True), drive_variable()),
     annotations=(REPLACED, PROBE_RUNS),
     rows=(
         Row("Bottleneck: drive, CPU, write cache, heat or link", _verdict()),
-        Row("Drive load", drive_load()),
+        Row("State of arrays, drives and filesystems", host_state()),
+        Row("Who causes the I/O", WHO),
         Row("Drive latency", drive_latency()),
+        Row("Drive load", drive_load(), is_collapsed=True),
         CPU_ROW,
-        LOAD_ROW,
         Row("Load profile", load_profile(), is_collapsed=True),
+        Row(
+            "Free space, network, exporter",
+            (*free_space(Size(8, 8)), NETWORK, *exporter()),
+            is_collapsed=True,
+        ),
     ),
 )

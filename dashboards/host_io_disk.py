@@ -2,7 +2,7 @@
 
 from dashboards import promql as q
 from dashboards import thresholds as t
-from dashboards.panel_parts import Panel, Query, Size
+from dashboards.panel_parts import THIRD, Panel, Query
 from dashboards.panels import buckets, timeline
 
 
@@ -22,14 +22,14 @@ def drive_load() -> tuple[Panel, ...]:
             "Mean and worst second are therefore limited by the number of requests in flight. A "
             "busy drive alone is not a problem: check queue depth and await.",
             "percentunit",
-            Query(busy_mean, "mean {{instance}} {{device}}"),
+            Query(busy_mean, "mean {{device}}"),
             Query(
                 q.of_drive("ssd_disk_busy_ratio_max", 'window="1m"'),
-                "worst second {{instance}} {{device}}",
+                "worst second {{device}}",
             ),
             Query(
                 q.rate(q.of_drive("ssd_disk_io_time_seconds_total")),
-                "%util {{instance}} {{device}}",
+                "%util {{device}}",
             ),
             maximum=1,
         ),
@@ -46,14 +46,14 @@ def drive_load() -> tuple[Panel, ...]:
             "Requests in flight. An SSD serves several at once, so a queue is normal. It is a "
             "problem if await rises with it while IOPS do not.",
             "short",
-            Query(queue_mean, "mean {{instance}} {{device}}"),
+            Query(queue_mean, "mean {{device}}"),
             Query(
                 q.of_drive("ssd_disk_queue_depth_max", 'window="1m"'),
-                "worst second {{instance}} {{device}}",
+                "worst second {{device}}",
             ),
         ),
         timeline(
-            "Headroom: bytes written as a share of the probe's maximum",
+            "Headroom: share of the probe's maximum",
             "Production writes divided by the highest throughput of a probe with 1 MiB requests. "
             "Near 100 % for a long time: the drive is at its limit. Small random writes reach a "
             "limit earlier: check queue depth and await.",
@@ -75,24 +75,25 @@ def drive_latency() -> tuple[Panel, ...]:
             "cache.",
             "s",
             *(
-                Query(q.mean_await(kind), f"{kind} {{{{instance}}}} {{{{device}}}}")
+                Query(q.mean_await(kind), f"{kind} {{{{device}}}}")
                 for kind in ("read", "write", "flush")
             ),
             steps=t.AWAIT,
         ),
         timeline(
-            "Await: p50 and p99 of seconds",
-            "Each request counts with the mean await of its second. p99 is therefore the mean "
-            "await of slow seconds, not the await of the slowest requests.",
+            "Await: worst second, and p99 of flushes",
+            "Worst second: the largest mean await of any second of the last minute, which a mean "
+            "hides. Each flush counts with the mean await of its second, so p99 is the await of "
+            "slow seconds.",
             "s",
             *(
                 Query(
-                    q.quantile(share, f"ssd_disk_{kind}_await_seconds"),
-                    f"{kind} p{share * 100:g} {{{{instance}}}} {{{{device}}}}",
+                    q.of_drive(f"ssd_disk_{kind}_await_seconds_max", 'window="1m"'),
+                    f"{kind}, worst second {{{{device}}}}",
                 )
                 for kind in ("read", "write")
-                for share in (0.5, 0.99)
             ),
+            Query(q.quantile(0.99, "ssd_disk_flush_await_seconds"), "flush, p99 {{device}}"),
             steps=t.AWAIT,
         ),
         timeline(
@@ -104,7 +105,7 @@ def drive_latency() -> tuple[Panel, ...]:
                 Query(
                     f"{q.mean_await(kind)} / {q.ON_DRIVE} "
                     + baseline.replace("}", f', op="{kind}"}}'),
-                    f"{kind} {{{{instance}}}} {{{{device}}}}",
+                    f"{kind} {{{{device}}}}",
                 )
                 for kind in ("read", "write")
             ),
@@ -115,47 +116,53 @@ def drive_latency() -> tuple[Panel, ...]:
             "IOPS. If they fall while the queue grows, the drive limits the rate, not the demand.",
             "iops",
             *(
-                Query(q.iops(name), f"{word} {{{{instance}}}} {{{{device}}}}")
+                Query(q.iops(name), f"{word} {{{{device}}}}")
+                for name, word in (("reads_completed", "reads"), ("writes_completed", "writes"))
+            ),
+            *(
+                Query(q.occurred(q.iops(name)), f"{word} {{{{device}}}}")
                 for name, word in (
-                    ("reads_completed", "reads"),
-                    ("writes_completed", "writes"),
                     ("flush_requests", "flushes"),
                     ("discards_completed", "discards"),
                 )
             ),
         ),
         timeline(
-            "Throughput: read and written",
+            "Throughput: read, written, discarded",
             "Bytes per second. Large sequential I/O (backup, clone, ALTER) is visible here; "
             "random I/O of InnoDB is visible in requests per second.",
             "Bps",
-            Query(q.rate(q.of_drive("ssd_disk_read_bytes_total")), "read {{instance}} {{device}}"),
+            Query(q.rate(q.of_drive("ssd_disk_read_bytes_total")), "read {{device}}"),
             Query(
                 q.rate(q.of_drive("ssd_disk_written_bytes_total")),
-                "written {{instance}} {{device}}",
+                "written {{device}}",
+            ),
+            Query(
+                q.occurred(q.rate(q.of_drive("ssd_disk_discarded_bytes_total"))),
+                "discarded {{device}}",
             ),
         ),
         timeline(
             "Mean request size",
             "16 KiB are InnoDB pages: random I/O. Hundreds of KiB are sequential I/O, for which "
             "throughput matters and not requests per second.",
-            "bytes",
+            "decbytes",
             Query(
                 q.ratio(q.rate(q.of_drive("ssd_disk_read_bytes_total")), q.iops("reads_completed")),
-                "reads {{instance}} {{device}}",
+                "reads {{device}}",
             ),
             Query(
                 q.ratio(
                     q.rate(q.of_drive("ssd_disk_written_bytes_total")), q.iops("writes_completed")
                 ),
-                "writes {{instance}} {{device}}",
+                "writes {{device}}",
             ),
         ),
     )
 
 
 def load_profile() -> tuple[Panel, ...]:
-    third = Size(8, 8)
+    third = THIRD
     merged = q.iops("reads_merged", "writes_merged")
     issued = q.iops("reads_merged", "writes_merged", "reads_completed", "writes_completed")
 
@@ -188,7 +195,7 @@ def load_profile() -> tuple[Panel, ...]:
             size=third,
         ),
         timeline(
-            "Requests merged, as a share of those issued",
+            "Merged requests, as a share",
             "A high share means sequential I/O, a share near zero random I/O.",
             "percentunit",
             Query(f"({merged}) / ({issued} > 0)"),
@@ -199,16 +206,32 @@ def load_profile() -> tuple[Panel, ...]:
             "Write size, all selected drives",
             "Requires request sizes, which are disabled by default. Writes of 16 KiB are pages, of "
             "4 KiB or less the redo log, larger ones sequential I/O.",
-            "bytes",
+            "decbytes",
             of("ssd_disk_write_request_size_bytes"),
             size=third,
             nothing="request sizes are disabled",
+        ),
+        buckets(
+            "Read size, all selected drives",
+            "Requires request sizes, which are disabled by default. Reads of 16 KiB are pages, "
+            "larger ones scans, backups and read-ahead.",
+            "decbytes",
+            of("ssd_disk_read_request_size_bytes"),
+            size=third,
+            nothing="request sizes are disabled",
+        ),
+        buckets(
+            "Flush await, all selected drives",
+            "Colour intensity: number of flushes. Every commit waits for a flush.",
+            "s",
+            of("ssd_disk_flush_await_seconds"),
+            size=third,
         ),
         timeline(
             "Bytes written before a falloff",
             "Size of the last burst of writes before the throughput fell. A decrease over weeks "
             "means that the write cache shrinks as the drive fills.",
-            "bytes",
+            "decbytes",
             Query(q.of_drive("ssd_disk_write_falloff_last_burst_bytes")),
             size=third,
             nothing="no falloff",

@@ -10,21 +10,19 @@ from dashboards import words
 from dashboards.drive_panels import PROBE_RUNS, REPLACED
 from dashboards.frame import Dashboard, Row, Variable, drive_variable, host_variables
 from dashboards.host_io_cpu import pressure
-from dashboards.mysql_queries import NO_SERVER, of_server, queries, status
-from dashboards.panel_parts import DRIVE, HOST, Panel, Query, Size
+from dashboards.mysql_queries import (
+    NO_SERVER,
+    checkpoint_age,
+    dirty_share,
+    of_server,
+    queries,
+    status,
+    triage,
+)
+from dashboards.panel_parts import DRIVE, HOST, THIRD, Panel, Query, Size
 from dashboards.panels import states, timeline, value
 
 _TILE = Size(4, 6)
-_THIRD = Size(8, 8)
-
-#: Metrics that contain the checkpoint age, in bytes. MariaDB and Percona Server provide a status
-#: variable. MySQL provides an InnoDB metric, in subsystem "recovery" until 5.7 and in "log" since
-#: 8.0; it requires the collector info_schema.innodb_metrics of mysqld_exporter.
-_CHECKPOINT_AGES = (
-    "mysql_global_status_innodb_checkpoint_age",
-    "mysql_info_schema_innodb_metrics_recovery_log_lsn_checkpoint_age",
-    "mysql_info_schema_innodb_metrics_log_log_lsn_checkpoint_age",
-)
 
 
 def _on_mysql(expression: str) -> str:
@@ -75,7 +73,7 @@ def _now() -> tuple[Panel, ...]:
             nothing=NO_SERVER,
         ),
         value(
-            "Waits for a free page",
+            "Free page waits",
             "Waits per second of queries for the write of a dirty page. The normal value is 0. "
             "Otherwise page cleaning is too slow.",
             "ops",
@@ -84,16 +82,21 @@ def _now() -> tuple[Panel, ...]:
             size=_TILE,
             nothing=NO_SERVER,
         ),
+    )
+
+
+def _over_time() -> tuple[Panel, ...]:
+    return (
         states(
             "Bottleneck of MySQL's drives over time",
             "Compare with the queries below: did the queries or the bottleneck change first?",
             Query(_on_mysql(q.verdict())),
             words.VERDICT,
-            size=_THIRD,
+            size=THIRD,
             nothing="no drive detected as MySQL's",
         ),
         timeline(
-            "Await of MySQL's drives: reads, writes, flushes",
+            "Await of MySQL's drives",
             "Mean time of a request in the queue and in the drive. Compare with the pending "
             "fsyncs beside it.",
             "s",
@@ -102,16 +105,14 @@ def _now() -> tuple[Panel, ...]:
                 for kind in ("read", "write", "flush")
             ),
             steps=t.AWAIT,
-            size=_THIRD,
+            size=THIRD,
             nothing="no drive detected as MySQL's",
         ),
-        pressure(_THIRD),
+        pressure(THIRD),
     )
 
 
 def _waits() -> tuple[Panel, ...]:
-    pages = "mysql_global_status_buffer_pool_pages"
-    dirty = of_server(pages, 'state="dirty"')
     return (
         timeline(
             "Pending fsyncs, reads and writes",
@@ -119,11 +120,11 @@ def _waits() -> tuple[Panel, ...]:
             "time, the cause is the drive if it is saturated, and the filesystem or host if the "
             "drive is idle.",
             "short",
-            Query(status("innodb_data_pending_fsyncs"), "data fsyncs {{instance}}"),
-            Query(status("innodb_os_log_pending_fsyncs"), "log fsyncs {{instance}}"),
-            Query(status("innodb_data_pending_reads"), "reads {{instance}}"),
-            Query(status("innodb_data_pending_writes"), "writes {{instance}}"),
-            size=_THIRD,
+            Query(status("innodb_data_pending_fsyncs"), "data fsyncs"),
+            Query(status("innodb_os_log_pending_fsyncs"), "log fsyncs (MySQL only)"),
+            Query(status("innodb_data_pending_reads"), "reads"),
+            Query(status("innodb_data_pending_writes"), "writes"),
+            size=THIRD,
             nothing=NO_SERVER,
         ),
         timeline(
@@ -131,10 +132,10 @@ def _waits() -> tuple[Panel, ...]:
             "Fewer flushes than fsyncs: several fsyncs share a flush. More flushes: other "
             "programs or the filesystem journal cause them.",
             "ops",
-            Query(q.rate(status("innodb_os_log_fsyncs")), "log fsyncs {{instance}}"),
-            Query(q.rate(status("innodb_data_fsyncs")), "all fsyncs {{instance}}"),
+            Query(q.rate(status("innodb_os_log_fsyncs")), "log fsyncs (MySQL only)"),
+            Query(q.rate(status("innodb_data_fsyncs")), "all fsyncs"),
             Query(_on_mysql(q.iops("flush_requests")), f"flushes {DRIVE}"),
-            size=_THIRD,
+            size=THIRD,
             nothing=NO_SERVER,
         ),
         timeline(
@@ -142,9 +143,13 @@ def _waits() -> tuple[Panel, ...]:
             "Redo log bytes that are not yet written to the data files. Near the size of the "
             "log, InnoDB stops queries to flush pages: the log is too small for this write rate, "
             "or the data drive is slow.",
-            "bytes",
-            Query(" or ".join(of_server(name) for name in _CHECKPOINT_AGES), HOST),
-            size=_THIRD,
+            "decbytes",
+            Query(checkpoint_age(), "age"),
+            Query(
+                of_server("mysql_global_status_innodb_checkpoint_max_age"),
+                "maximum",
+            ),
+            size=THIRD,
             nothing="MySQL needs --collect.info_schema.innodb_metrics",
         ),
         timeline(
@@ -159,7 +164,7 @@ def _waits() -> tuple[Panel, ...]:
                     )
                 )
             ),
-            size=_THIRD,
+            size=THIRD,
             nothing="no drive detected as MySQL's",
         ),
         timeline(
@@ -167,7 +172,7 @@ def _waits() -> tuple[Panel, ...]:
             "Redo bytes, and dirty pages of 16 KiB. Flushing in bursts means that the checkpoint "
             "age is near its limit.",
             "Bps",
-            Query(q.rate(status("innodb_os_log_written")), "redo {{instance}}"),
+            Query(q.rate(status("innodb_os_log_written")), "redo"),
             Query(
                 q.rate(
                     of_server(
@@ -175,9 +180,9 @@ def _waits() -> tuple[Panel, ...]:
                     )
                 )
                 + " * 16384",
-                "pages {{instance}}",
+                "pages",
             ),
-            size=_THIRD,
+            size=THIRD,
             nothing=NO_SERVER,
         ),
         timeline(
@@ -185,11 +190,9 @@ def _waits() -> tuple[Panel, ...]:
             "Above innodb_max_dirty_pages_pct InnoDB flushes at innodb_io_capacity_max. A value "
             "above the capability of the drive only lengthens the queue.",
             "percentunit",
-            Query(
-                q.ratio(f"sum {q.BY_HOST} ({dirty})", f"sum {q.BY_HOST} ({of_server(pages)})"), HOST
-            ),
+            Query(dirty_share(), "dirty"),
             maximum=1,
-            size=_THIRD,
+            size=THIRD,
             nothing=NO_SERVER,
         ),
     )
@@ -203,25 +206,28 @@ DASHBOARD = Dashboard(
         "mysqld_exporter."
     ),
     variables=(
-        *host_variables(),
+        *host_variables(is_single=True),
         drive_variable(),
         Variable(
             "host",
-            'ssd_exporter_build_info{job=~"$job", instance=~"$instance"}',
+            f"ssd_exporter_build_info{{{q.HOST}}}",
             "instance",
             pattern=r"/^(.+?)(?::\d+)?$/",
             is_hidden=True,
         ),
-        Variable("mysql_job", "mysql_up", "job", all_value=".+"),
+        Variable("mysql_job", 'mysql_up{cluster=~"$cluster"}', "job", all_value=".+"),
         Variable(
             "mysql_instance",
-            'mysql_up{job=~"$mysql_job", instance=~"$host(:[0-9]+)?"}',
+            'mysql_up{cluster=~"$cluster", job=~"$mysql_job", instance=~"$host(:[0-9]+)?"}',
             "instance",
+            is_single=True,
         ),
     ),
     annotations=(REPLACED, PROBE_RUNS),
     rows=(
-        Row("MySQL's drives", _now()),
+        Row("Is it the drive?", _now()),
+        Row("Or is it the queries? Compared with the same hour of last week", triage()),
+        Row("MySQL's drives over time", _over_time()),
         Row("InnoDB waits", _waits()),
         Row("Queries", queries()),
     ),

@@ -1,12 +1,20 @@
 """Panels on MySQL's status variables and queries."""
 
 from dashboards import promql as q
-from dashboards.panel_parts import HOST, Panel, Query, Size
-from dashboards.panels import timeline
+from dashboards import thresholds as t
+from dashboards.panel_parts import HOST, THIRD, Panel, Query, Size
+from dashboards.panels import timeline, value
 
 NO_SERVER = "no mysqld_exporter on this host"
-_SERVER = 'job=~"$mysql_job", instance=~"$mysql_instance"'
-_THIRD = Size(8, 8)
+_SERVER = 'cluster=~"$cluster", job=~"$mysql_job", instance=~"$mysql_instance"'
+_TILE = Size(4, 5)
+_ON_HOST = "(cluster, job, instance)"
+
+#: Unit of a factor: "3.2 ×".
+_TIMES = "suffix: ×"
+
+#: Divisors below these are noise: one event in an hour, in events per second; and one per cent.
+_LEAST_RATE, _LEAST_SHARE = 1 / 3600, 0.01
 
 
 def of_server(name: str, *matchers: str) -> str:
@@ -19,6 +27,119 @@ def status(name: str) -> str:
     return of_server(f"mysql_global_status_{name}")
 
 
+def dirty_share() -> str:
+    """Dirty pages as a share of the buffer pool.
+
+    mysqld_exporter exposes dirty pages as a metric of their own. The pages with state "old" are a
+    part of those with state "data".
+    """
+    dirty = of_server("mysql_global_status_buffer_pool_dirty_pages")
+    pages = of_server("mysql_global_status_buffer_pool_pages", 'state=~"data|free|misc"')
+    return f"sum {q.BY_HOST} ({dirty}) / (sum {q.BY_HOST} ({pages}) > 0)"
+
+
+#: Checkpoint age in bytes. MariaDB and Percona Server provide a status variable. MySQL provides an
+#: InnoDB metric, in subsystem "recovery" until 5.7 and in "log" since 8.0; it needs the collector
+#: info_schema.innodb_metrics of mysqld_exporter.
+_CHECKPOINT_AGES = (
+    "mysql_global_status_innodb_checkpoint_age",
+    "mysql_info_schema_innodb_metrics_recovery_log_lsn_checkpoint_age",
+    "mysql_info_schema_innodb_metrics_log_log_lsn_checkpoint_age",
+)
+
+#: Largest checkpoint age in bytes: of MariaDB and Percona Server, and the redo log of MySQL 8.0.30.
+_LARGEST_AGES = (
+    "mysql_global_status_innodb_checkpoint_max_age",
+    "mysql_global_variables_innodb_redo_log_capacity",
+)
+
+
+def checkpoint_age() -> str:
+    """The first checkpoint age that the server provides, in bytes."""
+    return f" or on {_ON_HOST} ".join(of_server(name) for name in _CHECKPOINT_AGES)
+
+
+def checkpoint_share() -> str:
+    """The checkpoint age as a share of its maximum."""
+    largest = f" or on {_ON_HOST} ".join(of_server(name) for name in _LARGEST_AGES)
+    return f"({checkpoint_age()}) / on {_ON_HOST} (({largest}) > 0)"
+
+
+def triage() -> tuple[Panel, ...]:
+    """Tiles that compare MySQL's load of now with the same hour of the week before."""
+    return (
+        _against_last_week(
+            "Scans",
+            "Full table scans per second in the last 5 minutes, compared with the same hour of the "
+            "week before (1h). Above 3: a query has lost its index or is new.",
+            "select_scan",
+        ),
+        _against_last_week(
+            "Slow queries",
+            "Slow queries per second in the last 5 minutes, compared with the same hour of the "
+            "week before (1h).",
+            "slow_queries",
+        ),
+        value(
+            "Dirty pages",
+            "Dirty share of the buffer pool, compared with the same hour of the week before (1h). "
+            "Above 3: more is written than the page cleaners flush.",
+            _TIMES,
+            Query(_factor(dirty_share(), _mean_of_last_week(dirty_share()), _LEAST_SHARE), ""),
+            steps=t.JUMP,
+            size=_TILE,
+            nothing="no data of last week",
+        ),
+        value(
+            "Checkpoint",
+            "Checkpoint age as a share of its maximum. Near 100 % InnoDB stops queries to flush "
+            "pages: the redo log is too small for this write rate, or the data drive is slow.",
+            "percentunit",
+            Query(checkpoint_share(), ""),
+            steps=t.CHECKPOINT,
+            size=_TILE,
+            nothing="not provided",
+        ),
+        value(
+            "Checkpoint now",
+            "Checkpoint age, compared with the same hour of the week before (1h).",
+            _TIMES,
+            Query(_factor(checkpoint_age(), _mean_of_last_week(checkpoint_age()), 1), ""),
+            steps=t.JUMP,
+            size=_TILE,
+            nothing="no data of last week",
+        ),
+        _against_last_week(
+            "Queries",
+            "Queries per second in the last 5 minutes, compared with the same hour of the week "
+            "before (1h). If scans and drives changed and this did not, a query changed.",
+            "questions",
+        ),
+    )
+
+
+def _against_last_week(title: str, description: str, variable: str) -> Panel:
+    counter = status(variable)
+    return value(
+        title,
+        description,
+        _TIMES,
+        Query(_factor(f"rate({counter}[5m])", f"rate({counter}[1h] offset 1w)", _LEAST_RATE), ""),
+        steps=t.JUMP,
+        size=_TILE,
+        nothing="no data of last week",
+    )
+
+
+def _factor(now: str, before: str, least: float) -> str:
+    """The quotient of two values. `least` replaces a smaller divisor, such as zero slow queries."""
+    return f"({now}) / on {_ON_HOST} clamp_min(({before}), {least:g})"
+
+
+def _mean_of_last_week(expression: str) -> str:
+    return f"avg_over_time(({expression})[1h:5m] offset 1w)"
+
+
 def queries() -> tuple[Panel, ...]:
     handlers = "mysql_global_status_handlers_total"
     return (
@@ -28,7 +149,7 @@ def queries() -> tuple[Panel, ...]:
             "the queries are unchanged, the buffer pool is too small or a scan evicts its pages.",
             "ops",
             Query(q.rate(status("innodb_buffer_pool_reads")), HOST),
-            size=_THIRD,
+            size=THIRD,
             nothing=NO_SERVER,
         ),
         timeline(
@@ -36,21 +157,19 @@ def queries() -> tuple[Panel, ...]:
             "Many more rows by scan than by index mean queries without an index. They saturate "
             "any drive: fix them before you replace the drive.",
             "ops",
-            Query(q.rate(of_server(handlers, 'handler="read_rnd_next"')), "by scan {{instance}}"),
-            Query(q.rate(of_server(handlers, 'handler="read_key"')), "by index {{instance}}"),
-            size=_THIRD,
+            Query(q.rate(of_server(handlers, 'handler="read_rnd_next"')), "by scan"),
+            Query(q.rate(of_server(handlers, 'handler="read_key"')), "by index"),
+            size=THIRD,
             nothing=NO_SERVER,
         ),
         timeline(
-            "Full scans, full joins, temporary tables on disk",
+            "Scans, full joins, temporary tables",
             "I/O that a better query or index avoids.",
             "ops",
-            Query(q.rate(status("select_scan")), "scans {{instance}}"),
-            Query(q.rate(status("select_full_join")), "full joins {{instance}}"),
-            Query(
-                q.rate(status("created_tmp_disk_tables")), "temporary tables on disk {{instance}}"
-            ),
-            size=_THIRD,
+            Query(q.rate(status("select_scan")), "scans"),
+            Query(q.rate(status("select_full_join")), "full joins"),
+            Query(q.rate(status("created_tmp_disk_tables")), "temporary tables on disk"),
+            size=THIRD,
             nothing=NO_SERVER,
         ),
         timeline(
@@ -58,9 +177,9 @@ def queries() -> tuple[Panel, ...]:
             "If there are fewer queries while the queue of the drive grows, something blocks them. "
             "If both increase, the load has grown.",
             "ops",
-            Query(q.rate(status("questions")), "queries {{instance}}"),
-            Query(q.rate(status("slow_queries")), "slow {{instance}}"),
-            size=_THIRD,
+            Query(q.rate(status("questions")), "queries"),
+            Query(q.rate(status("slow_queries")), "slow"),
+            size=THIRD,
             nothing=NO_SERVER,
         ),
         timeline(
@@ -68,7 +187,7 @@ def queries() -> tuple[Panel, ...]:
             "Queries that wait for each other and not for the drive.",
             "ops",
             Query(q.rate(status("innodb_row_lock_waits")), HOST),
-            size=_THIRD,
+            size=THIRD,
             nothing=NO_SERVER,
         ),
         timeline(
@@ -77,7 +196,7 @@ def queries() -> tuple[Panel, ...]:
             "Raise binlog_cache_size.",
             "ops",
             Query(q.rate(status("binlog_cache_disk_use")), HOST),
-            size=_THIRD,
+            size=THIRD,
             nothing="no binary log, or " + NO_SERVER,
         ),
     )

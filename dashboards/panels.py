@@ -1,7 +1,8 @@
 """Builds panels, one function for each kind, so that panels of a kind look and behave alike.
 
 Each function takes a title, a description that explains how to read the panel, and a Grafana unit
-("s", "percentunit", "Bps", "iops", "short", "none").
+("s", "percentunit", "Bps", "decbytes", "iops", "short", "none"). The functions implement the rules
+of tests/dashboards/lint_*.py on panels, so that a dashboard cannot break them.
 """
 
 from typing import Literal
@@ -22,6 +23,7 @@ from grafana_foundation_sdk.models import heatmap as heatmap_model
 from grafana_foundation_sdk.models import prometheus as prometheus_model
 from grafana_foundation_sdk.models import xychart as xychart_model
 
+from dashboards import promql, thresholds
 from dashboards.panel_parts import (
     HALF,
     TILE,
@@ -29,6 +31,7 @@ from dashboards.panel_parts import (
     Panel,
     Query,
     Size,
+    bounded,
     dataqueries,
     dataquery,
     links_of,
@@ -36,6 +39,9 @@ from dashboards.panel_parts import (
 )
 from dashboards.thresholds import Steps, plain
 from dashboards.words import Words
+
+#: Panels from this width have the legend beside the graph, narrower ones have it below.
+_WIDE, _LEGEND_PIXELS = 12, 250
 
 
 def timeline(
@@ -48,22 +54,20 @@ def timeline(
     nothing: str = "no data",
     minimum: float | None = 0,
     maximum: float | None = None,
-    style: Literal["line", "stacked", "bars", "points"] = "line",
+    style: Literal["line", "stacked", "points"] = "line",
 ) -> Panel:
-    """Graph over time; the thresholds in `steps` are drawn as dashed lines."""
-    panel = Frame(title, description, unit, size, nothing).applied_to(timeseries.Panel())
+    """Graph over time; the thresholds in `steps` are drawn as dashed lines.
+
+    Unit "s" is for latencies, whose axis is logarithmic. The legend is sorted by the maximum.
+    """
+    queries = tuple(bounded(queries, unit))
+    panel = Frame(title, description, unit, size, nothing).applied_to(timeseries.Panel(), queries)
     panel = (
         panel.line_width(1)
-        .fill_opacity(10 if style == "line" else 60 if style != "points" else 0)
+        .fill_opacity(60 if style == "stacked" else 0)
         .show_points(common_model.VisibilityMode.NEVER)
         .span_nulls(False)
-        .legend(
-            common.VizLegendOptions()
-            .show_legend(True)
-            .display_mode(common_model.LegendDisplayMode.TABLE)
-            .placement(common_model.LegendPlacement.BOTTOM)
-            .calcs(["lastNotNull", "mean", "max"])
-        )
+        .legend(_legend(size))
         .tooltip(
             common.VizTooltipOptions()
             .mode(common_model.TooltipDisplayMode.MULTI)
@@ -73,23 +77,39 @@ def timeline(
     )
     if style == "stacked":
         panel.stacking(common.StackingConfig().mode(common_model.StackingMode.NORMAL))
-    if style == "bars":
-        panel.draw_style(common_model.GraphDrawStyle.BARS)
     if style == "points":
         panel.draw_style(common_model.GraphDrawStyle.POINTS).show_points(
             common_model.VisibilityMode.ALWAYS
         )
-    if minimum is not None:
+    if unit == "s":
+        panel.scale_distribution(
+            common.ScaleDistributionConfig().type(common_model.ScaleDistribution.LOG).log(10)
+        )
+    elif minimum is not None:
         panel.min(minimum)
     if maximum is not None:
         panel.max(maximum)
     if steps:
-        panel.thresholds(threshold_steps(steps)).thresholds_style(
+        panel.thresholds(threshold_steps(thresholds.lines(steps))).thresholds_style(
             common.GraphThresholdsStyleConfig().mode(common_model.GraphThresholdsStyleMode.DASHED)
         )
     for target in dataqueries(queries):
         panel.with_target(target)
     return panel
+
+
+def _legend(size: Size) -> common.VizLegendOptions:
+    legend = (
+        common.VizLegendOptions()
+        .show_legend(True)
+        .display_mode(common_model.LegendDisplayMode.TABLE)
+        .sort_by("Max")
+        .sort_desc(True)
+    )
+    if size.width >= _WIDE:
+        right = legend.placement(common_model.LegendPlacement.RIGHT).width(_LEGEND_PIXELS)
+        return right.calcs(["max", "lastNotNull"])
+    return legend.placement(common_model.LegendPlacement.BOTTOM).calcs(["max"])
 
 
 def value(
@@ -102,13 +122,22 @@ def value(
     size: Size = TILE,
     nothing: str = "no data",
 ) -> Panel:
-    """Tile with the last value of each series; `words` maps numbers to texts and colours."""
+    """Tile with the last value of each series; `words` maps numbers to texts and colours.
+
+    The name is shown beside the value if the legend contains a label. An unknown value is grey.
+    """
+    queries = tuple(bounded(queries, unit))
+    is_named = any("{{" in query.legend for query in queries)
     panel = (
         Frame(title, description, unit, size, nothing)
-        .applied_to(stat.Panel())
+        .applied_to(stat.Panel(), queries)
         .color_mode(common_model.BigValueColorMode.BACKGROUND)
         .graph_mode(common_model.BigValueGraphMode.NONE)
-        .text_mode(common_model.BigValueTextMode.AUTO)
+        .text_mode(
+            common_model.BigValueTextMode.VALUE_AND_NAME
+            if is_named
+            else common_model.BigValueTextMode.AUTO
+        )
         .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).values(False))
         .thresholds(threshold_steps(steps or plain("blue")))
         .color_scheme(build.FieldColor().mode(model.FieldColorModeId.THRESHOLDS))
@@ -130,13 +159,20 @@ def states(
     size: Size = HALF,
     nothing: str = "no data",
 ) -> Panel:
-    """State timeline of each series, as texts and colours."""
+    """State timeline of each series, as texts and colours; state 0 is the healthy one.
+
+    The colour mode is fixed: with colours by threshold Grafana ignores the texts of merged values.
+    Without series the panel has one row with the text `nothing`: for an empty result Grafana shows
+    an error message instead of that text.
+    """
+    query = Query(promql.or_nothing(query.expression, "device", nothing), query.legend)
     panel = (
         Frame(title, description, "none", size, nothing)
-        .applied_to(statetimeline.Panel())
-        .mappings([words.mapping()])
-        .thresholds(threshold_steps(plain("blue")))
-        .color_scheme(build.FieldColor().mode(model.FieldColorModeId.THRESHOLDS))
+        .applied_to(statetimeline.Panel(), (query,))
+        .mappings([words.faint().mapping()])
+        .color_scheme(
+            build.FieldColor().mode(model.FieldColorModeId.FIXED).fixed_color(thresholds.UNKNOWN)
+        )
         .merge_values(True)
         .show_value(common_model.VisibilityMode.AUTO)
         .row_height(0.85)
@@ -161,7 +197,7 @@ def bars(
     """Bar gauge of the last value of each series."""
     panel = (
         Frame(title, description, unit, size, nothing)
-        .applied_to(bargauge.Panel())
+        .applied_to(bargauge.Panel(), (query,))
         .orientation(common_model.VizOrientation.HORIZONTAL)
         .display_mode(common_model.BarGaugeDisplayMode.BASIC)
         .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).values(False))

@@ -4,9 +4,10 @@ from dashboards import promql as q
 from dashboards import thresholds as t
 from dashboards import words
 from dashboards.frame import Dashboard, Row, Variable, drive_variable, host_variables
-from dashboards.panel_parts import DRIVE, Panel, Query, Size
+from dashboards.panel_parts import DRIVE, THIRD, Panel, Query, Size
 from dashboards.panels import buckets, timeline, value
 from dashboards.probe_runs import OFF, of_profile, runs
+from dashboards.promql import HOST
 from dashboards.write_cache import NO_SLC, cache
 
 _TILE = Size(4, 6)
@@ -17,7 +18,7 @@ def _band(share: float) -> str:
     """The quantile `share` of the p99 latencies of the last 7 days, by profile and operation."""
     p99 = of_profile(_LAST, 'stat="p99"')
     usual = f"quantile_over_time({share:g}, {p99}[7d])"
-    return f"max by (job, instance, device, profile, op) ({usual})"
+    return f"max by (cluster, job, instance, device, profile, op) ({usual})"
 
 
 def _now() -> tuple[Panel, ...]:
@@ -44,7 +45,7 @@ def _now() -> tuple[Panel, ...]:
             nothing=OFF,
         ),
         value(
-            "Cache: sustained share",
+            "Cache: sustained",
             "Write throughput with a full write cache, as a share of the burst throughput, in "
             f"the last SLC probe. Below {t.ALERTS['falloff_ratio']:.0%} a warning fires.",
             "percentunit",
@@ -64,7 +65,7 @@ def _now() -> tuple[Panel, ...]:
             nothing=OFF,
         ),
         value(
-            "Write budget left",
+            "Budget left",
             "Share of the write budget of probes that is left, for the day and for the lifetime of "
             "the drive.",
             "percentunit",
@@ -119,6 +120,14 @@ def _latency() -> tuple[Panel, ...]:
             size=Size(12, 9),
             nothing=OFF,
         ),
+        timeline(
+            "Requests per second of each run",
+            "IOPS of the last successful run. Profiles with a rate cap have no value, because the "
+            "cap would be measured.",
+            "iops",
+            Query(of_profile("ssd_probe_iops"), f"{{{{op}}}} {DRIVE}"),
+            nothing="the profile has a rate cap, or probes are disabled",
+        ),
         buckets(
             "All probe requests by latency",
             "Every request of every run. Colour intensity: number of requests.",
@@ -140,7 +149,6 @@ def _latency() -> tuple[Panel, ...]:
 
 
 def _maximum() -> tuple[Panel, ...]:
-    third = Size(8, 8)
     return (
         timeline(
             "Reads and commits: production and probe",
@@ -151,10 +159,10 @@ def _maximum() -> tuple[Panel, ...]:
             Query(q.probe_latency("page_read", "read", "mean"), f"read by the probe {DRIVE}"),
             Query(q.mean_await("flush"), f"flushes in production {DRIVE}"),
             Query(q.probe_latency("fsync", "sync", "mean"), f"fsync by the probe {DRIVE}"),
-            size=third,
+            size=THIRD,
         ),
         timeline(
-            "Throughput: maximum of the probe, and production writes",
+            "Throughput: probe and production writes",
             "If production reaches the line of the probe, the drive is the limit.",
             "Bps",
             Query(
@@ -162,15 +170,15 @@ def _maximum() -> tuple[Panel, ...]:
                 f"probe {{{{profile}}}} {{{{op}}}} {DRIVE}",
             ),
             Query(q.rate(q.of_drive("ssd_disk_written_bytes_total")), f"production {DRIVE}"),
-            size=third,
+            size=THIRD,
         ),
         timeline(
-            "Headroom: bytes written as a share of the probe's maximum",
+            "Headroom: share of the probe's maximum",
             "Near 100 % for a long time: reduce the writes or use a faster drive.",
             "percentunit",
             Query(q.headroom()),
             steps=t.HEADROOM,
-            size=third,
+            size=THIRD,
             nothing="no probe without a rate cap has run (burst, slc)",
         ),
     )
@@ -181,13 +189,13 @@ DASHBOARD = Dashboard(
     title="SSD / Probes and SLC cache",
     description="Performance of each drive over time, and the size of its write cache.",
     variables=(
-        *host_variables(),
+        *host_variables(is_single=True),
         drive_variable(),
         Variable(
             "profile",
-            'ssd_probe_runs_total{job=~"$job", instance=~"$instance"}',
+            f"ssd_probe_runs_total{{{HOST}}}",
             "profile",
-            all_value=".+",
+            is_single=True,
         ),
     ),
     rows=(

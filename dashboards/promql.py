@@ -1,14 +1,17 @@
-"""PromQL expressions that panels share. Every selector matches job and instance."""
+"""PromQL expressions that panels share. Every selector matches cluster, job and instance.
 
-HOST = 'job=~"$job", instance=~"$instance"'
+Series without the label `cluster` match too, because All stands for ".*".
+"""
+
+HOST = 'cluster=~"$cluster", job=~"$job", instance=~"$instance"'
 DRIVE = f'{HOST}, device=~"$device"'
 
 #: Matching and grouping by drive, by drive with serial number, and by host.
-ON_DRIVE = "on (job, instance, device)"
-ON_SERIAL = "on (job, instance, device, serial)"
-BY_HOST = "by (job, instance)"
-BY_DRIVE = "by (job, instance, device)"
-BY_SERIAL = "by (job, instance, device, serial)"
+ON_DRIVE = "on (cluster, job, instance, device)"
+ON_SERIAL = "on (cluster, job, instance, device, serial)"
+BY_HOST = "by (cluster, job, instance)"
+BY_DRIVE = "by (cluster, job, instance, device)"
+BY_SERIAL = "by (cluster, job, instance, device, serial)"
 
 #: Values of the label cause of ssd_io_bottleneck. Panels map the index to a text and a colour.
 CAUSES = ("none", "device", "cpu_softirq", "write_cache", "thermal", "link", "unknown")
@@ -55,8 +58,9 @@ def iops(*kinds: str) -> str:
 def quantile(share: float, family: str, *by: str) -> str:
     """The quantile `share` of a histogram of the sampler, by drive and by the labels `by`."""
     buckets = rate(of_drive(f"{family}_bucket"))
-    labels = ", ".join(("job", "instance", "device", "le", *by))
-    return f"histogram_quantile({share:g}, sum by ({labels}) ({buckets}))"
+    labels = ", ".join(("cluster", "job", "instance", "device", "le", *by))
+    # The comparison drops NaN, which is the result without observations.
+    return f"(histogram_quantile({share:g}, sum by ({labels}) ({buckets})) >= 0)"
 
 
 def share_above(family: str, edge: str) -> str:
@@ -96,6 +100,51 @@ def headroom() -> str:
     ceiling = of_drive("ssd_probe_throughput_bytes_per_second", 'op="write"')
     written = rate(of_drive("ssd_disk_written_bytes_total"))
     return f"{written} / {ON_DRIVE} max {BY_DRIVE} ({ceiling})"
+
+
+def occurred(expression: str) -> str:
+    """The expression where it is above zero. Kinds of events that did not occur have no series."""
+    return f"{expression} > 0"
+
+
+def or_nothing(expression: str, label: str, text: str) -> str:
+    """The expression, or one series with value 0 and `text` in a label where it has no series."""
+    return f'{expression}\nor on () label_replace(vector(0), "{label}", "{text}", "", "")'
+
+
+def known_zero(count: str, known: str) -> str:
+    """A count, or zero if the series of `known` exist. No value if nothing is known."""
+    return f"({count}) or on () count({known}) * 0"
+
+
+def lost() -> str:
+    """Drives that do not answer and that the kernel no longer lists, as SSDDriveLost defines them.
+
+    A drive behind a RAID controller ("device:number") has no block device of its own.
+    """
+    listed = of_drive("ssd_device_info", 'device!~".+:.+"')
+    return f"({of_drive('ssd_device_up')} == 0 unless {ON_SERIAL} {listed})"
+
+
+def silent() -> str:
+    """Drives that the kernel lists and that do not answer, as SSDDriveNotAnswering defines them."""
+    listed = of_drive("ssd_device_info", 'device!~".+:.+"')
+    return f"({of_drive('ssd_device_up')} == 0 and {ON_SERIAL} {listed})"
+
+
+def failing() -> str:
+    """Drives that predict their failure, as SSDDriveFailing defines them: not for heat alone."""
+    warning = "ssd_smart_critical_warning"
+    heat = of_drive(warning, 'warning="temperature"')
+    other = of_drive(warning, 'warning!="temperature"')
+    only_heat = f"({heat} == 1 unless {ON_SERIAL} {other} == 1)"
+    return f"({of_drive('ssd_smart_healthy')} == 0 unless {ON_SERIAL} {only_heat})"
+
+
+def identity() -> str:
+    """Identity of each drive, also of a drive that disappeared within the last day."""
+    recent = f"last_over_time({of_drive('ssd_device_info')}[1d])"
+    return f"topk {BY_SERIAL} (1, {recent})"
 
 
 def with_model(expression: str) -> str:

@@ -1,5 +1,6 @@
-"""Builds tables: one row for each drive, one column for each expression."""
+"""Builds tables: rows of one expression, with columns for its labels and for other expressions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grafana_foundation_sdk.builders import common, prometheus, table
@@ -7,109 +8,199 @@ from grafana_foundation_sdk.builders import dashboard as build
 from grafana_foundation_sdk.models import dashboard as model
 from grafana_foundation_sdk.models import prometheus as prometheus_model
 
-from dashboards.panel_parts import DATASOURCE, Panel, Size, links
-from dashboards.thresholds import Steps
+from dashboards import promql as q
+from dashboards.panel_parts import DATASOURCE, SELECTION, Frame, Panel, Size, links
+from dashboards.screen import header_width, table_width
+from dashboards.thresholds import Steps, quiet
 from dashboards.words import Words
 
-#: Columns that every result of Prometheus contains and no table shows.
+#: Columns that no table shows. Links read the cluster, job and instance.
 _DROPPED = ("Time", "__name__")
+_HIDDEN = ("cluster", "job", "instance", "page", "drive")
+_LETTERS = "ABCDEFGHIJKLMNOPQRST"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A column with a label of the rows. `width` is in pixels.
+
+    is_flexible: the column also takes the space that is left.
+    """
+
+    name: str
+    width: int
+    title: str = ""
+    is_flexible: bool = False
+
+    @property
+    def heading(self) -> str:
+        return self.title or self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One expression with one value for each row; rows are joined by their common labels.
+    """A column with the values of an expression, or of the rows if `expression` is empty.
 
-    With an empty `unit` only the labels of the expression are shown, not its value.
+    Rows and columns are joined by their common labels. Only exceptions are coloured.
     """
 
-    name: str
-    expression: str
-    unit: str = ""
+    heading: str
+    width: int
+    expression: str = ""
+    unit: str = "none"
     steps: Steps = ()
     words: Words | None = None
     decimals: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The expression whose series are the rows.
+
+    nothing: text of the only row if there are no series; shown in the flexible or widest label.
+    is_of_drives: rows have the labels of a drive, and link to it.
+    is_partly_of_hosts: some rows have no drive; they link to their host instead.
+    """
+
+    expression: str
+    nothing: str
+    is_of_drives: bool = True
+    is_partly_of_hosts: bool = False
+
+
 def grid(
     title: str,
     description: str,
-    *columns: Column,
+    rows: Rows,
+    *cells: Label | Column,
     size: Size,
-    nothing: str = "no data",
-    sort_by: str = "",
-    is_linked: bool = True,
+    sort_by: str | tuple[str, ...] = (),
 ) -> Panel:
-    """Table of current values, one row for each label set, sorted by `sort_by` descending."""
-    panel = (
-        table.Panel()
-        .title(title)
-        .description(description)
-        .datasource(DATASOURCE)
-        .unit("short")
-        .span(size.width)
-        .height(size.height)
-        .no_value(nothing)
-        .filterable(True)
-    )
-    # `nothing` is shown for a table without rows; it is too long for an empty cell.
+    """Table of current values, sorted by the columns `sort_by` descending.
+
+    The columns have the order of `cells`.
+
+    Raises:
+        ValueError: the columns do not fit in the narrow window, or a heading in its column.
+    """
+    _check(title, cells, size)
+    columns = [cell for cell in cells if isinstance(cell, Column) and cell.expression]
+    expressions = [_rows(rows, cells), *(column.expression for column in columns)]
+    panel = Frame(title, description, "string", size, rows.nothing).applied_to(table.Panel())
+    panel.filterable(False)
+    # Rows without a value in a column. The text of the panel is too long for a cell.
     panel.override_by_regexp("/.*/", [model.DynamicConfigValue("noValue", "–")])
-    # With a single expression Grafana names the column "Value".
-    values = (
-        [f"Value #{letter}" for letter in "ABCDEFGHIJKLMNOPQRST"[: len(columns)]]
-        if len(columns) > 1
-        else ["Value"]
-    )
-    for letter, column in zip("ABCDEFGHIJKLMNOPQRST", columns, strict=False):
+    for letter, expression in zip(_LETTERS, expressions, strict=False):
         panel.with_target(
             prometheus.Dataquery()
             .datasource(DATASOURCE)
-            .expr(column.expression)
+            .expr(expression)
             .format(prometheus_model.PromQueryFormat.TABLE)
             .editor_mode(prometheus_model.QueryEditorMode.CODE)
             .instant()
             .ref_id(letter)
         )
-        if column.unit:
-            panel.override_by_name(column.name, _properties(column))
-    hidden = [value for value, column in zip(values, columns, strict=True) if not column.unit]
+    for cell in cells:
+        panel.override_by_name(cell.heading, _properties(cell, rows))
+    for label in _HIDDEN:
+        panel.override_by_name(label, [model.DynamicConfigValue("custom.hidden", value=True)])
     panel.with_transformation(model.DataTransformerConfig(id_val="merge", options={}))
     panel.with_transformation(
-        model.DataTransformerConfig(
-            id_val="organize",
-            options={
-                "excludeByName": dict.fromkeys((*_DROPPED, *hidden), True),
-                "renameByName": {
-                    value: column.name
-                    for value, column in zip(values, columns, strict=True)
-                    if column.unit
-                },
-            },
-        )
+        model.DataTransformerConfig(id_val="organize", options=_organized(cells, columns))
     )
-    if sort_by:
-        panel.sort_by([common.TableSortByFieldState().display_name(sort_by).desc(True)])
-    if is_linked:
-        # The links read the job from this column. It is hidden, because readers do not need it.
-        panel.override_by_name("job", [model.DynamicConfigValue("custom.hidden", value=True)])
-        for label in ("device", "instance"):
-            targets = [link.build() for link in links("__data.fields")]
-            panel.override_by_name(label, [model.DynamicConfigValue("links", targets)])
+    order = (sort_by,) if isinstance(sort_by, str) else sort_by
+    if order:
+        panel.sort_by([common.TableSortByFieldState().display_name(n).desc(True) for n in order])
     return panel
 
 
-def _properties(column: Column) -> list[model.DynamicConfigValue]:
-    properties = [model.DynamicConfigValue("unit", column.unit)]
-    if column.decimals is not None:
-        properties.append(model.DynamicConfigValue("decimals", column.decimals))
-    if column.words is not None:
-        properties.append(model.DynamicConfigValue("mappings", [column.words.mapping()]))
-    if column.steps:
+def _check(title: str, cells: Sequence[Label | Column], size: Size) -> None:
+    used, room = sum(cell.width for cell in cells), table_width(size.width)
+    if used > room:
+        raise ValueError(f"table {title!r}: {used} pixels of columns in {room:.0f} pixels")
+    for cell in cells:
+        if header_width(cell.heading) > cell.width:
+            needed = header_width(cell.heading)
+            raise ValueError(f"table {title!r}: {cell.heading!r} needs {needed:.0f} pixels")
+
+
+def _rows(rows: Rows, cells: Sequence[Label | Column]) -> str:
+    """The expression of the rows, with the labels for display and links, and with the empty row."""
+    expression = rows.expression
+    if any(cell.heading == "host" for cell in cells):
+        expression = _relabelled(expression, "host", "$1", "instance", "(.+?)(:[0-9]+)?")
+    if rows.is_partly_of_hosts:
+        # "$$" is "$" for Prometheus; $__all is how Grafana writes All in an address.
+        expression = _relabelled(expression, "page", "ssd-host-io", "device", "")
+        expression = _relabelled(expression, "page", "ssd-drive", "device", ".+")
+        expression = _relabelled(expression, "drive", "$$__all", "device", "")
+        expression = _relabelled(expression, "drive", "$1", "device", "(.+)")
+    labels = [cell for cell in cells if isinstance(cell, Label)]
+    widest = max(labels, key=lambda cell: (cell.is_flexible, cell.width))
+    return q.or_nothing(expression, widest.name, rows.nothing)
+
+
+def _relabelled(expression: str, to: str, text: str, label: str, pattern: str) -> str:
+    return f'label_replace({expression}, "{to}", "{text}", "{label}", "{pattern}")'
+
+
+def _organized(cells: Sequence[Label | Column], columns: Sequence[Column]) -> dict[str, object]:
+    """Options of the transformation that orders, renames and hides columns."""
+    # With a single expression Grafana names the column "Value".
+    names = {
+        column.heading: f"Value #{letter}"
+        for letter, column in zip(_LETTERS[1:], columns, strict=False)
+    }
+    of_rows = "Value #A" if columns else "Value"
+    order = [
+        cell.name if isinstance(cell, Label) else names.get(cell.heading, of_rows) for cell in cells
+    ]
+    hidden = [*_DROPPED, *([] if of_rows in order else [of_rows])]
+    return {
+        "excludeByName": dict.fromkeys(hidden, True),
+        "indexByName": {name: index for index, name in enumerate((*order, *_HIDDEN))},
+        "renameByName": {
+            name: cell.heading
+            for name, cell in zip(order, cells, strict=True)
+            if name != cell.heading
+        },
+    }
+
+
+def _properties(cell: Label | Column, rows: Rows) -> list[model.DynamicConfigValue]:
+    if isinstance(cell, Label):
+        width = "custom.minWidth" if cell.is_flexible else "custom.width"
+        properties = [model.DynamicConfigValue(width, cell.width)]
+        if rows.is_of_drives and cell.heading in ("device", "host"):
+            targets = [link.build() for link in _links(rows)]
+            properties.append(model.DynamicConfigValue("links", targets))
+        return properties
+    properties = [
+        model.DynamicConfigValue("custom.width", cell.width),
+        model.DynamicConfigValue("unit", cell.unit),
+    ]
+    decimals = 1 if cell.decimals is None and cell.unit == "percentunit" else cell.decimals
+    if decimals is not None:
+        properties.append(model.DynamicConfigValue("decimals", decimals))
+    if cell.words is not None:
+        properties.append(model.DynamicConfigValue("mappings", [cell.words.quiet().mapping()]))
+    if cell.steps or cell.words is not None:
         steps = build.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE)
-        properties.append(
-            model.DynamicConfigValue("thresholds", steps.steps(list(column.steps)).build())
-        )
-    if column.steps or column.words is not None:
-        properties.append(
-            model.DynamicConfigValue("custom.cellOptions", {"type": "color-background"})
-        )
+        chosen = quiet(cell.steps) or (model.Threshold(value=None, color="transparent"),)
+        properties += [
+            model.DynamicConfigValue("thresholds", steps.steps(list(chosen)).build()),
+            model.DynamicConfigValue("custom.cellOptions", {"type": "color-background"}),
+        ]
     return properties
+
+
+def _links(rows: Rows) -> list[build.DashboardLink]:
+    if not rows.is_partly_of_hosts:
+        return [*links("__data.fields")]  # type: ignore[list-item]
+    return [
+        build.DashboardLink("This drive or host").url(
+            f"/d/${{__data.fields.page}}?{SELECTION}&var-job=${{__data.fields.job}}"
+            "&var-instance=${__data.fields.instance}&var-device=${__data.fields.drive}"
+            "&${__url_time_range}"
+        )
+    ]

@@ -31,6 +31,17 @@ HEADROOM_WARNING = 0.8
 #: Waits per second from which they are no longer occasional. No alert uses it.
 WAITS_WARNING = 0.01
 
+#: Factor above the same hour of the week before from which MySQL's load is unusual. No alert uses
+#: it.
+JUMP_WARNING = 3
+
+#: Share of free space below which a drive may become slow, because it has few free blocks. No alert
+#: uses it.
+FREE_WARNING = 0.1
+
+#: Share of the largest checkpoint age from which InnoDB flushes aggressively. No alert uses it.
+CHECKPOINT_WARNING = 0.75
+
 #: Share of latency from which a probe measures the host rather than the drive.
 HOST_SHARE_WARNING = 0.5
 
@@ -51,9 +62,18 @@ def _alerts() -> dict[str, float]:
 ALERTS = _alerts()
 
 
+#: Colour of an unknown value. Grafana gives it the colour of the lowest step, so every list of
+#: steps begins with this one. The next step begins below every value that occurs.
+UNKNOWN = "#808080"
+_LOWEST = -1e12
+
+
 def plain(colour: str = "green") -> Steps:
-    """One colour for all values."""
-    return (Threshold(value=None, color=colour),)
+    """One colour for all values, and grey for an unknown one."""
+    return (
+        Threshold(value=None, color=UNKNOWN),
+        Threshold(value=_LOWEST, color=colour),
+    )
 
 
 def rising(warning: float | None = None, critical: float | None = None) -> Steps:
@@ -69,6 +89,23 @@ def falling(good: float, below: str, fair: float | None = None) -> Steps:
     """Green from `good`, orange from `fair` (if given) to `good`, and `below` for lower values."""
     middle = () if fair is None else (Threshold(value=fair, color="orange"),)
     return (*plain(below), *middle, Threshold(value=good, color="green"))
+
+
+def quiet(steps: Steps) -> Steps:
+    """The steps without a colour for good and for unknown values, for tables and counts."""
+    return tuple(
+        Threshold(
+            value=step.value,
+            color="transparent" if step.color in ("green", UNKNOWN) else step.color,
+        )
+        for step in steps
+    )
+
+
+def lines(steps: Steps) -> Steps:
+    """The steps that a graph draws as lines: those of a warning and of a page."""
+    drawn = (step for step in steps if step.value is not None and step.value > _LOWEST)
+    return (Threshold(value=None, color="transparent"), *drawn)
 
 
 WEAR = rising(ALERTS["endurance_used_warning_ratio"], ALERTS["endurance_used_critical_ratio"])
@@ -94,6 +131,9 @@ STALLED = rising(critical=ALERTS["disk_stalled_seconds"])
 REALLOCATED = rising(ALERTS["reallocated_per_week"])
 MEDIA_ERRORS = rising(1, ALERTS["media_errors_per_day"])
 WAITS = rising(WAITS_WARNING)
+JUMP = rising(JUMP_WARNING)
+FREE = falling(FREE_WARNING, "orange")
+CHECKPOINT = rising(CHECKPOINT_WARNING)
 HEADROOM = rising(HEADROOM_WARNING)
 HOST_SHARE = rising(HOST_SHARE_WARNING)
 #: For counts: orange, or red, from 1.

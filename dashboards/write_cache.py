@@ -2,8 +2,9 @@
 
 from dashboards import promql as q
 from dashboards import thresholds as t
-from dashboards.panel_parts import DRIVE, Panel, Query
+from dashboards.panel_parts import DRIVE, HALF, Panel, Query
 from dashboards.panels import timeline
+from dashboards.tables import Column, Label, Rows, grid
 
 #: Text of panels without data.
 NO_SLC = "the SLC probe is disabled"
@@ -24,7 +25,7 @@ def cache() -> tuple[Panel, ...]:
             "Size of the write cache",
             "Bytes written until the throughput fell, or a lower bound if it did not fall. The "
             "cache shrinks as the drive fills.",
-            "bytes",
+            "decbytes",
             Query(q.of_drive("ssd_slc_cache_bytes"), f"cache {DRIVE}"),
             Query(q.of_drive("ssd_slc_cache_min_bytes"), f"at least {DRIVE}"),
             nothing=NO_SLC,
@@ -33,9 +34,29 @@ def cache() -> tuple[Panel, ...]:
             "Recovered cache, by idle time",
             "Bytes that the SLC probe could write at full speed after a pause. If the value is low "
             "after a long pause, the drive is never idle, or it receives no discards.",
-            "bytes",
+            "decbytes",
             Query(q.of_drive("ssd_slc_recovered_bytes"), f"after {{{{idle}}}} {DRIVE}"),
             nothing=NO_SLC,
+        ),
+        grid(
+            "Last SLC probe",
+            "Result of the last SLC probe. cliff: a write cache that was filled. flat: no cache. "
+            "ramp: a gradual decline, which indicates heat. budget: no cliff within the budget.",
+            Rows(
+                "max by (cluster, job, instance, device, result) "
+                f"({q.of_drive('ssd_slc_probe_result_info')})",
+                NO_SLC,
+            ),
+            Label("device", 160, is_flexible=True),
+            Label("result", 120),
+            Column(
+                "age",
+                120,
+                "max by (cluster, job, instance, device) "
+                f"(time() - {q.of_drive('ssd_slc_probe_timestamp_seconds')})",
+                "s",
+            ),
+            size=HALF,
         ),
         timeline(
             "Falloffs in production: remaining write throughput",
@@ -53,15 +74,14 @@ def cache() -> tuple[Panel, ...]:
             "Number of times that the throughput dropped during production writes, for example "
             "because the write cache was full.",
             "short",
-            Query(q.increase(q.of_drive("ssd_disk_write_falloff_events_total"), "24h")),
-            style="bars",
+            Query(q.occurred(q.increase(q.of_drive("ssd_disk_write_falloff_events_total"), "24h"))),
             nothing="no falloff yet",
         ),
         timeline(
             "Bytes of the last burst before a falloff",
             "Bytes written at full speed before the drop: the size of the write cache, if the "
             "cache caused the drop.",
-            "bytes",
+            "decbytes",
             Query(q.of_drive("ssd_disk_write_falloff_last_burst_bytes")),
             nothing="no falloff yet",
         ),

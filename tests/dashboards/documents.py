@@ -19,6 +19,7 @@ VALUES = {
     "$instance": ".+",
     "$profile": ".+",
     "$device": ".+",
+    "$cluster": ".*",
     "$job": ".+",
     "$host": "(db1|db2)",
 }
@@ -107,6 +108,46 @@ def every_target() -> list[Target]:
     """Queries of all panels and annotations."""
     asked = [target for panel in every_panel() for target in panel.targets]
     return asked + [target for file in FILES for target in annotations(file)]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A visible column of a table; `width` is None if Grafana chooses it."""
+
+    title: str
+    width: int | None
+
+
+def columns_of(panel: dict[str, Any]) -> list[Column]:
+    """Visible columns of a table in their order; empty if the order is not defined."""
+    organized = next(t for t in panel["transformations"] if t["id"] == "organize")["options"]
+    order = organized.get("indexByName", {})
+    titles = [
+        organized["renameByName"].get(name, name)
+        for name in sorted(order, key=lambda name: int(order[name]))
+        if not organized["excludeByName"].get(name)
+    ]
+    properties = {
+        override["matcher"]["options"]: {
+            each["id"]: each["value"] for each in override["properties"]
+        }
+        for override in panel["fieldConfig"]["overrides"]
+    }
+    return [
+        Column(title, _width(properties.get(title, {})))
+        for title in titles
+        if not properties.get(title, {}).get("custom.hidden")
+    ]
+
+
+def _width(properties: dict[str, Any]) -> int | None:
+    width: int | None = properties.get("custom.width", properties.get("custom.minWidth"))
+    return width
+
+
+def panels_of(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """All panels of a parsed dashboard, including those of collapsed rows."""
+    return list(_all(document["panels"]))
 
 
 def _all(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -1,8 +1,10 @@
-"""Samples of seven hosts over one hour, from which promtool creates blocks.
+"""Samples of fourteen hosts over one hour, from which promtool creates blocks.
 
 The pages are the golden pages of the test hosts (tests/hosts/*/expected.prom), whose counters
 increase steadily over the hour, and some pages in this directory for metrics that no test host has.
-After half an hour the drive of db4 is replaced.
+Together they contain every state that a panel shows. The samples of db4 begin six hours earlier,
+and its drive was replaced three and a half hours before the end. The MySQL servers also have two
+hours of the week before. The hosts from db8 on belong to a cluster, the others have no such label.
 """
 
 import re
@@ -15,11 +17,16 @@ from tests.hosts.host import FOLDERS
 END = 1_700_003_600
 START = END - 3600
 STEP = 60
-REPLACED = START + 1800
+REPLACED = END - 12_600
 
 _HERE = Path(__file__).parent
 _LINE = re.compile(r"^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$")
 _SUFFIX = re.compile(r"_(bucket|sum|count)$")
+
+#: The part of the week before, and the first sample of db4.
+_WEEK = 7 * 86_400
+_LAST_WEEK = (END - _WEEK - 3600, END - _WEEK + 3600)
+EARLIEST = START - 6 * 3600
 
 #: Pages by job and instance.
 _TARGETS = {
@@ -30,8 +37,19 @@ _TARGETS = {
     ("ssd", "db5:10177"): ("usb-pi-softirq",),
     ("ssd", "db6:10177"): ("usb-pi-sequential",),
     ("ssd", "db7:10177"): ("hanging-nvme",),
+    ("ssd", "db8:10177"): ("lvm-on-md-raid1", "states.prom"),
+    ("ssd", "db9:10177"): ("smart-garbage",),
+    ("ssd", "db10:10177"): ("smart-drive-vanishes",),
+    ("ssd", "db11:10177"): ("nvme-multipath",),
+    ("ssd", "db12:10177"): ("partition-alignment",),
+    ("ssd", "db13:10177"): ("slc-cliff-heat",),
+    ("ssd", "db14:10177"): ("smart-standby",),
     ("mysqld", "db1:9104"): ("mysqld.prom",),
+    ("mysqld", "db2:9104"): ("mysql8.prom",),
+    # A job of another exporter that is down: it must not count as a target of this one.
+    ("other", "db1:9999"): ("down.prom",),
 }
+_CLUSTER = frozenset(f"db{number}:10177" for number in range(8, 15))
 _SWAPPED = ("ssd", "db4:10177")
 _OLD, _NEW = "FW9B00000022", "FW9B00000099"
 
@@ -59,9 +77,14 @@ def _all_samples() -> Iterator[str]:
     for (job, instance), pages in _TARGETS.items():
         lines = _merged(pages)
         target = f'job="{job}",instance="{instance}"'
+        if instance in _CLUSTER:
+            target += ',cluster="east"'
         if (job, instance) == _SWAPPED:
-            yield from _samples(_before(lines), target, START, REPLACED)
-            yield from _samples(lines, target, REPLACED, END)
+            yield from _samples(_before(lines), target, EARLIEST, REPLACED, EARLIEST)
+            yield from _samples(lines, target, REPLACED, END, EARLIEST)
+        elif job == "mysqld":
+            yield from _samples(lines, target, *_LAST_WEEK, _LAST_WEEK[0])
+            yield from _samples(lines, target, START, END)
         else:
             yield from _samples(lines, target, START, END)
 
@@ -85,24 +108,27 @@ def _before(lines: Iterable[Line]) -> list[Line]:
     ]
 
 
-def _samples(lines: Iterable[Line], target: str, start: int, end: int) -> Iterator[str]:
+def _samples(
+    lines: Iterable[Line], target: str, start: int, end: int, origin: int = START
+) -> Iterator[str]:
+    """Samples from `start` to `end`; counters have the value of the page at `origin`."""
     for name, labels, text in lines:
         # Results of statvfs(3) vary between runs, so the pages do not contain them.
         value = 1e12 if text == "NaN" else float(text)
         series = f"{name}{{{target}{',' if labels else ''}{labels}}}"
         for at in range(start, end + 1 if end == END else end, STEP):
-            yield f"{series} {_at(name, value, at):.17g} {at}"
+            yield f"{series} {_at(name, value, at - origin):.17g} {at}"
 
 
-def _at(name: str, value: float, at: int) -> float:
-    """Value at a time: counters increase, gauges are constant."""
+def _at(name: str, value: float, seconds: int) -> float:
+    """Value after some seconds: counters increase, gauges are constant."""
     if not _grows(name):
         return value
-    return value * (1 + (at - START) / (END - START))
+    return value * (1 + seconds / (END - START))
 
 
 def _grows(name: str) -> bool:
     if name.startswith("mysql_"):
-        gauges = ("running", "pending", "checkpoint_age", "buffer_pool_pages", "mysql_up")
+        gauges = ("running", "pending", "age", "dirty", "mysql_up", "variables", "version")
         return not any(word in name for word in gauges)
     return name.endswith(("_total", "_bucket", "_sum", "_count"))

@@ -1,0 +1,266 @@
+"""The table of drives that need attention: which drive, why, and what to do now.
+
+Reasons and urgencies are those of the alerts, in the words of the command `check`. They are
+computed from the exporter's metrics, so the table needs no alert rules, and it shows a reason at
+once, without the waiting time of the alert.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dashboards import promql as q
+from dashboards import thresholds as t
+from dashboards import words
+from dashboards.panel_parts import Panel, Size
+from dashboards.tables import Column, Label, Rows, grid
+
+MISSING, CRITICAL, WARNING = 4, 3, 2
+
+_DAYS = {
+    name: t.ALERTS[f"wearout_{name}_seconds"] / t.DAY_SECONDS for name in ("warning", "critical")
+}
+_WORN = {name: t.ALERTS[f"endurance_used_{name}_ratio"] for name in ("warning", "critical")}
+_REASON_PIXELS, _ACTION_PIXELS = 370, 375
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A reason why a drive needs attention.
+
+    expression: has a series for each drive in this state. has_serial: its series have the label
+    serial. is_of_drive: its device is a drive, and not an array or the host.
+    """
+
+    urgency: int
+    text: str
+    action: str
+    expression: str
+    has_serial: bool = True
+    is_of_drive: bool = True
+
+
+def _wear(reasons_urgency: int, least: float, most: float | None, action: str) -> Reason:
+    used = q.of_drive("ssd_smart_endurance_used_ratio")
+    below = "" if most is None else f" < {most:g}"
+    text = f"{least:.0%} or more of its rated endurance is used"
+    return Reason(reasons_urgency, text.replace("%", " %"), action, f"{used} >= {least:g}{below}")
+
+
+def _wearout(urgency: int, days: float, least: float, action: str) -> Reason:
+    low = q.of_drive("ssd_smart_wearout_eta_seconds", 'bound="low"')
+    above = f" >= {least * t.DAY_SECONDS:g}" if least else ""
+    text = f"its endurance may be used up within {days:g} days"
+    return Reason(urgency, text, action, f"{low} < {days * t.DAY_SECONDS:g}{above}")
+
+
+def _grew(family: str, window: str, least: float) -> str:
+    """Counters that grew by at least `least`, as a difference: increase() extrapolates."""
+    counter = q.of_drive(f"ssd_{family}_total")
+    return f"{counter} - min_over_time({counter}[{window}]) >= {least:g}"
+
+
+def _reported() -> Iterator[Reason]:
+    """Reasons that the drive or the kernel reports."""
+    forget = "Removed on purpose: ssd-exporter forget. Else reseat it."
+    yield Reason(MISSING, "it is missing", forget, q.lost())
+    yield Reason(
+        CRITICAL,
+        "it reports that it is failing",
+        "Fail over, then replace the drive.",
+        q.failing(),
+    )
+    yield Reason(
+        CRITICAL,
+        "its controller or path is offline",
+        "See the kernel log. Reseat or replace it.",
+        f"{q.of_drive('ssd_device_state_ok')} == 0",
+        has_serial=False,
+    )
+    yield Reason(
+        WARNING,
+        "it does not answer SMART commands",
+        "See the kernel log, and run ssd-exporter check.",
+        q.silent(),
+    )
+    yield Reason(
+        CRITICAL,
+        "the check of its power-loss protection has failed",
+        "Commits are at risk. Replace the drive.",
+        f"{q.of_drive('ssd_smart_plp_healthy')} == 0",
+    )
+    yield Reason(
+        WARNING,
+        "its last self-test failed",
+        "Run a long self-test. Plan the replacement.",
+        f"{q.of_drive('ssd_smart_self_test_passed')} == 0",
+    )
+    left = q.of_drive("ssd_smart_firmware_issue_left_seconds")
+    soon = t.ALERTS["firmware_time_bomb_seconds"]
+    yield Reason(
+        CRITICAL,
+        f"a firmware defect occurs within {soon / t.DAY_SECONDS:g} days",
+        "Update the firmware: see ssd-exporter check.",
+        f"{left} <= {soon:g}",
+    )
+    yield Reason(
+        WARNING,
+        "its firmware has a known defect",
+        "Update the firmware: see ssd-exporter check.",
+        f"{q.of_drive('ssd_smart_firmware_issue')} == 1 unless {q.ON_SERIAL} {left} <= {soon:g}",
+    )
+
+
+def _worn() -> Iterator[Reason]:
+    yield _wear(CRITICAL, _WORN["critical"], None, "Order a replacement and replace it.")
+    yield _wear(WARNING, _WORN["warning"], _WORN["critical"], "Plan the replacement.")
+    yield _wearout(CRITICAL, _DAYS["critical"], 0, "Order a replacement. Find what writes so much.")
+    yield _wearout(WARNING, _DAYS["warning"], _DAYS["critical"], "Plan the replacement.")
+    spare, limit = (
+        q.of_drive("ssd_smart_spare_ratio"),
+        q.of_drive("ssd_smart_spare_threshold_ratio"),
+    )
+    yield Reason(
+        CRITICAL,
+        "its spare blocks are at or below its limit",
+        "Replace the drive now.",
+        f"{spare} <= {q.ON_SERIAL} ({limit} > 0 < 1)",
+    )
+
+
+def _errors() -> Iterator[Reason]:
+    daily = t.ALERTS["media_errors_per_day"]
+    many = _grew("smart_media_errors", "24h", daily + 1)
+    yield Reason(
+        CRITICAL, f"more than {daily:g} uncorrectable errors in 24 h", "Replace the drive.", many
+    )
+    yield Reason(
+        WARNING,
+        "new uncorrectable errors in 24 h",
+        "Check backups and replicas. Run a long self-test.",
+        f"{_grew('smart_media_errors', '24h', 1)} unless {q.ON_SERIAL} {many}",
+    )
+    yield Reason(
+        WARNING,
+        "it reallocates blocks (7 days)",
+        "Plan the replacement.",
+        _grew("smart_reallocated_sectors", "7d", t.ALERTS["reallocated_per_week"]),
+    )
+    yield Reason(
+        WARNING,
+        "transmission errors in the last hour",
+        "Check cable and backplane; the flash is not the cause.",
+        _grew("smart_interface_errors", "1h", 1),
+    )
+
+
+def _load() -> Iterator[Reason]:
+    stalled = q.of_drive("ssd_disk_stalled_seconds_total")
+    yield Reason(
+        CRITICAL,
+        "requests hang: none completes",
+        "See the kernel log. The drive or controller hangs.",
+        f"increase({stalled}[5m]) > {t.ALERTS['disk_stalled_seconds']:g}",
+        has_serial=False,
+    )
+    saturated = q.of_drive("ssd_disk_saturated_seconds_total")
+    yield Reason(
+        WARNING,
+        "it is saturated, and tasks wait for it",
+        "Find the load: open Host I/O.",
+        f"rate({saturated}[5m]) > {t.ALERTS['disk_saturated_ratio']:g}",
+        has_serial=False,
+    )
+    measured = q.of_drive("ssd_smart_temperature_celsius", 'sensor="drive"')
+    critical = q.of_drive("ssd_smart_temperature_critical_celsius")
+    yield Reason(
+        CRITICAL,
+        "it has reached its critical temperature",
+        "Check fans and air flow now.",
+        f"{measured} >= {q.ON_SERIAL} {critical}",
+    )
+    limit = q.temperature_limit(t.TEMPERATURE_FALLBACK_CELSIUS)
+    yield Reason(
+        WARNING,
+        "it has reached its warning temperature",
+        "Check fans and air flow. It may throttle itself.",
+        f"{measured} >= {q.ON_SERIAL} {limit} unless {q.ON_SERIAL} ({measured} >= {q.ON_SERIAL} "
+        f"{critical})",
+    )
+
+
+def _around() -> Iterator[Reason]:
+    """Reasons of arrays, filesystems and hosts."""
+    yield Reason(
+        CRITICAL,
+        "the RAID array has lost a member",
+        "Replace the member: see /proc/mdstat.",
+        f"{q.of_host('ssd_md_degraded_disks')} > 0",
+        has_serial=False,
+        is_of_drive=False,
+    )
+    yield Reason(
+        CRITICAL,
+        "a filesystem on it is read-only",
+        "See the kernel log. Fail over.",
+        f"{q.of_drive('ssd_filesystem_readonly')} == 1",
+        has_serial=False,
+    )
+    yield Reason(
+        WARNING,
+        "commands hang in the kernel",
+        "Find the device in the log of the exporter.",
+        f"{q.of_host('ssd_command_stuck')} > 0",
+        has_serial=False,
+        is_of_drive=False,
+    )
+
+
+REASONS = (*_reported(), *_worn(), *_errors(), *_load(), *_around())
+
+
+def _series(reason: Reason) -> str:
+    """Series of a reason: the value is the urgency, the labels contain reason and action."""
+    expression = f"({reason.expression})"
+    if not reason.has_serial and reason.is_of_drive:
+        present = f"topk {q.BY_DRIVE} (1, {q.of_drive('ssd_device_info')})"
+        expression = f"max {q.BY_DRIVE} ({expression}) * {q.ON_DRIVE} group_left (serial) {present}"
+    expression = f"max {q.BY_SERIAL} ({expression}) * 0 + {reason.urgency}"
+    for label, text in (("reason", reason.text), ("action", reason.action)):
+        expression = f'label_replace({expression}, "{label}", "{text}", "", "")'
+    return expression
+
+
+def expression(*, is_of_one_drive: bool = False) -> str:
+    """All reasons of the selected drives, and those of their hosts unless `is_of_one_drive`."""
+    of_drives = "\nor ".join(_series(reason) for reason in REASONS if reason.is_of_drive)
+    others = "\nor ".join(_series(reason) for reason in REASONS if not reason.is_of_drive)
+    # A drive whose model is not known must not be missing in the table.
+    known = f"({q.identity()} or {q.ON_SERIAL} {q.of_drive('ssd_device_up')} * 0 + 1)"
+    named = f"(\n{of_drives}\n) * {q.ON_SERIAL} group_left (model) ({known} * 0 + 1)"
+    return named if is_of_one_drive else f"{named}\nor {others}"
+
+
+def attention(title: str, size: Size, nothing: str, *, is_of_one_drive: bool = False) -> Panel:
+    """Table of the drives that need attention, the most urgent first."""
+    place = (
+        (Label("serial", 190),)
+        if is_of_one_drive
+        else (Label("device", 115), Label("host", 130), Label("model", 195))
+    )
+    return grid(
+        title,
+        "One row per drive and reason, the most urgent first. MISSING: the drive has disappeared. "
+        "Critical: act now. Warning: plan it. Growth is that of the last hour, 24 h or 7 days. The "
+        "windows of load are 5 minutes. Click a drive to see the evidence.",
+        Rows(
+            expression(is_of_one_drive=is_of_one_drive),
+            nothing,
+            is_partly_of_hosts=not is_of_one_drive,
+        ),
+        Column("urgency", 95, words=words.URGENCY),
+        *place,
+        Label("reason", _REASON_PIXELS),
+        Label("action", _ACTION_PIXELS, title="what to do", is_flexible=True),
+        size=size,
+        sort_by="urgency",
+    )
