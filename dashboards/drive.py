@@ -6,9 +6,8 @@ from dashboards import words
 from dashboards.attention import attention
 from dashboards.drive_health import SERIAL, WEAR, endurance, errors, eta
 from dashboards.drive_io import BEFORE_ROW, IO_ROW, PROBE_ROW
-from dashboards.drive_panels import PROBE_RUNS, REPLACED
 from dashboards.drive_place import PLACE_ROW
-from dashboards.frame import Dashboard, Row, drive_variable, host_variables
+from dashboards.frame import PROBE_RUNS, REPLACED, Dashboard, Row, drive_variable, host_variables
 from dashboards.panel_parts import Panel, Query, Size
 from dashboards.panels import value
 from dashboards.state import drive_state
@@ -148,6 +147,11 @@ def _overview() -> tuple[Panel, ...]:
             size=_TILE,
             nothing="none has run",
         ),
+    )
+
+
+def _life() -> tuple[Panel, ...]:
+    return (
         value(
             "Powered on",
             "Very new and very old drives fail more often than others.",
@@ -156,11 +160,6 @@ def _overview() -> tuple[Panel, ...]:
             size=_TILE,
             nothing="unknown",
         ),
-    )
-
-
-def _life() -> tuple[Panel, ...]:
-    return (
         value(
             "Self-test age",
             "Power-on time since the last completed self-test.",

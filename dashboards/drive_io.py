@@ -2,7 +2,6 @@
 
 from dashboards import promql as q
 from dashboards import thresholds as t
-from dashboards.drive_panels import by_serial
 from dashboards.frame import Row
 from dashboards.panel_parts import DRIVE, THIRD, Query, Size
 from dashboards.panels import scatter, timeline
@@ -11,7 +10,7 @@ from dashboards.tables import Column, Label, Rows, grid
 
 def _over_range(expression: str) -> str:
     """The mean of the expression over the selected time range, by serial number."""
-    return f"avg {q.BY_SERIAL} (avg_over_time(({by_serial(expression)})[$__range:5m]))"
+    return f"avg {q.BY_SERIAL} (avg_over_time(({q.by_serial(expression)})[$__range:5m]))"
 
 
 def _all_drives(direction: str) -> tuple[str, str]:
@@ -76,7 +75,7 @@ BEFORE_ROW = Row(
             "A new colour is a new drive; a blue annotation marks the replacement. Select a "
             "range before and after it to compare both drives.",
             "s",
-            Query(by_serial(q.mean_await("write")), "{{serial}}"),
+            Query(q.by_serial(q.mean_await("write")), "{{serial}}"),
             steps=t.AWAIT,
             nothing="no drive that reports its serial number",
         ),
@@ -85,7 +84,7 @@ BEFORE_ROW = Row(
             "With the same load, a faster drive is saturated for less time.",
             "percentunit",
             Query(
-                by_serial(q.rate(q.of_drive("ssd_disk_saturated_seconds_total"))),
+                q.by_serial(q.rate(q.of_drive("ssd_disk_saturated_seconds_total"))),
                 "{{serial}}",
             ),
             steps=t.SATURATED,

@@ -7,8 +7,8 @@ from grafana_foundation_sdk.builders import dashboard as build
 from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as model
 
+from dashboards import promql
 from dashboards.panel_parts import DATASOURCE, Panel
-from dashboards.promql import HOST
 
 TAG = "ssd-exporter"
 
@@ -100,7 +100,7 @@ def drive_variable(*, is_single: bool = False) -> Variable:
     """
     return Variable(
         "device",
-        f'{{__name__=~"ssd_device_up|ssd_device_info", {HOST}}}',
+        f'{{__name__=~"ssd_device_up|ssd_device_info", {promql.HOST}}}',
         label="device",
         is_single=is_single,
     )
@@ -147,9 +147,23 @@ def built_dashboard(dashboard: Dashboard) -> model.Dashboard:
     # 39 is the version of Grafana 10.4. The SDK writes an older one, from which Grafana would
     # migrate the settings, although they already have the new format.
     record.schema_version = 39
+    _close_gaps(record)
     for number, panel_or_row in enumerate(_all(record), start=1):
         panel_or_row.id_val = number
     return record
+
+
+def _close_gaps(record: model.Dashboard) -> None:
+    """Moves panels up, because the SDK reserves space for the panels of collapsed rows."""
+    gap = 0
+    for panel_or_row in record.panels or ():
+        place = panel_or_row.grid_pos
+        if place is None:
+            continue
+        place.y -= gap
+        if isinstance(panel_or_row, model.RowPanel) and panel_or_row.panels:
+            places = [panel.grid_pos for panel in panel_or_row.panels if panel.grid_pos]
+            gap += max(each.y + each.h for each in places) - (place.y + gap + 1)
 
 
 def _all(record: model.Dashboard) -> Iterator[model.Panel | model.RowPanel]:
@@ -214,3 +228,31 @@ class _BuiltAnnotation(Builder[model.AnnotationQuery]):
 
     def build(self) -> model.AnnotationQuery:
         return _PrometheusAnnotation(self._annotation)
+
+
+_UP = promql.of_drive("ssd_device_up")
+
+#: Drives of the day before. A drive counts as replaced if its serial number answers now and did not
+#: answer within that day, although another drive answered under the same device name. The offset is
+#: the length of the mark. In a range of 60 days Grafana asks for a value every one to two hours; a
+#: shorter mark would lie between two of them.
+_SEEN_BEFORE = f"last_over_time({_UP}[1d] offset 3h)"
+
+REPLACED = Annotation(
+    "Drive replaced",
+    f"({_UP} == 1)\n  unless {promql.ON_SERIAL} {_SEEN_BEFORE}\n"
+    f"  and {promql.ON_DRIVE} {_SEEN_BEFORE}",
+    title="Drive replaced in {{device}}",
+    text="The new serial number is {{serial}}.",
+    colour="blue",
+)
+
+PROBE_RUNS = Annotation(
+    "Probe runs",
+    f"{promql.of_drive('ssd_probe_running')} == 1",
+    title="Probe of ssd-exporter on {{device}}",
+    text="Part of this I/O belongs to the probe.",
+    colour="purple",
+    # A probe runs every few minutes: in a range of a week the marks cover the panels.
+    is_shown=False,
+)

@@ -3,14 +3,12 @@
 from dashboards import promql as q
 from dashboards import thresholds as t
 from dashboards import words
-from dashboards.drive_panels import PROBE_RUNS, REPLACED
-from dashboards.exporter_panels import exporter
-from dashboards.frame import Dashboard, Row, drive_variable, host_variables
+from dashboards.frame import PROBE_RUNS, REPLACED, Dashboard, Row, drive_variable, host_variables
 from dashboards.host_io_cpu import CPU_ROW, NETWORK, WHO, pressure
 from dashboards.host_io_disk import drive_latency, drive_load, load_profile
 from dashboards.panel_parts import Panel, Query, Size
 from dashboards.panels import states, timeline, value
-from dashboards.state import free_space, host_state
+from dashboards.state import exporter, free_space, host_state
 
 _FALLOFF = t.ALERTS["falloff_ratio"]
 

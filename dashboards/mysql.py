@@ -7,8 +7,15 @@ MySQL's metrics come from mysqld_exporter, whose targets have another port. The 
 from dashboards import promql as q
 from dashboards import thresholds as t
 from dashboards import words
-from dashboards.drive_panels import PROBE_RUNS, REPLACED
-from dashboards.frame import Dashboard, Row, Variable, drive_variable, host_variables
+from dashboards.frame import (
+    PROBE_RUNS,
+    REPLACED,
+    Dashboard,
+    Row,
+    Variable,
+    drive_variable,
+    host_variables,
+)
 from dashboards.host_io_cpu import pressure
 from dashboards.mysql_queries import (
     NO_SERVER,

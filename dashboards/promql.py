@@ -180,3 +180,12 @@ def degrees_left(fallback: float) -> str:
     """Degrees Celsius by which a drive is below its warning temperature."""
     measured = of_drive("ssd_smart_temperature_celsius", 'sensor="drive"')
     return f"{temperature_limit(fallback)} - {ON_SERIAL} {measured}"
+
+
+def by_serial(expression: str) -> str:
+    """Adds the serial number that the block device had at the time.
+
+    The kernel's counters continue under the same device name after a replacement; the serial number
+    separates the old drive from the new one.
+    """
+    return f"({expression}) * {ON_DRIVE} group_left (serial) ({of_drive('ssd_device_up')} == 1)"

@@ -8,6 +8,9 @@ from typing import Any
 
 DIRECTORY = Path(__file__).parents[2] / "dashboards"
 
+#: Copies for Grafana's import dialogue.
+IMPORT = DIRECTORY.parent / "docs" / "grafana-import"
+
 FILES = sorted(DIRECTORY.glob("*.json"))
 
 #: Values that Grafana inserts for its own variables and for All.
