@@ -20,7 +20,7 @@ _DAYS = {
     name: t.ALERTS[f"wearout_{name}_seconds"] / t.DAY_SECONDS for name in ("warning", "critical")
 }
 _WORN = {name: t.ALERTS[f"endurance_used_{name}_ratio"] for name in ("warning", "critical")}
-_REASON_PIXELS, _ACTION_PIXELS = 370, 375
+_REASON_PIXELS, _ACTION_PIXELS = 385, 375
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def _grew(family: str, window: str, least: float) -> str:
 
 def _reported() -> Iterator[Reason]:
     """Reasons that the drive or the kernel reports."""
-    forget = "Removed on purpose: ssd-exporter forget. Else reseat it."
+    forget = "If removed: ssd-exporter forget. Else reseat it."
     yield Reason(MISSING, "it is missing", forget, q.lost())
     yield Reason(
         CRITICAL,
@@ -136,7 +136,7 @@ def _errors() -> Iterator[Reason]:
     yield Reason(
         WARNING,
         "new uncorrectable errors in 24 h",
-        "Check backups and replicas. Run a long self-test.",
+        "Check backups. Run a long self-test.",
         f"{_grew('smart_media_errors', '24h', 1)} unless {q.ON_SERIAL} {many}",
     )
     yield Reason(
@@ -148,7 +148,7 @@ def _errors() -> Iterator[Reason]:
     yield Reason(
         WARNING,
         "transmission errors in the last hour",
-        "Check cable and backplane; the flash is not the cause.",
+        "Check cable and backplane, not the flash.",
         _grew("smart_interface_errors", "1h", 1),
     )
 
@@ -158,7 +158,7 @@ def _load() -> Iterator[Reason]:
     yield Reason(
         CRITICAL,
         "requests hang: none completes",
-        "See the kernel log. The drive or controller hangs.",
+        "See the kernel log. Drive or controller hangs.",
         f"increase({stalled}[5m]) > {t.ALERTS['disk_stalled_seconds']:g}",
         has_serial=False,
     )

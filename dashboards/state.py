@@ -164,7 +164,11 @@ def exporter() -> tuple[Panel, ...]:
             "what the exporter shows is old.",
             "s",
             Query(age("ssd_sampler_last_sample_timestamp_seconds"), "sample of every second"),
-            Query(age("ssd_survey_last_success_timestamp_seconds"), "survey of the host"),
+            Query(
+                f"time() - ({q.of_host('ssd_survey_last_success_timestamp_seconds')} or "
+                f"{q.of_host('ssd_survey_start_timestamp_seconds')})",
+                "survey of the host",
+            ),
             Query(age("ssd_smart_agent_heartbeat_timestamp_seconds"), "agent"),
             size=THIRD,
         ),

@@ -1,5 +1,6 @@
 """Builds tables: rows of one expression, with columns for its labels and for other expressions."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,9 +15,11 @@ from dashboards.screen import header_width, table_width
 from dashboards.thresholds import Steps, quiet
 from dashboards.words import Words
 
-#: Columns that no table shows. Links read the cluster, job and instance.
+#: Columns that no table shows.
 _DROPPED = ("Time", "__name__")
-_HIDDEN = ("cluster", "job", "instance", "page", "drive")
+
+#: Labels in an expression: those that are grouped by, joined, or written.
+_LABELS = re.compile(r'\b(?:by|group_left) \(([^)]*)\)|, "(\w+)", "[^"]*", "\w*", "[^"]*"\)')
 _LETTERS = "ABCDEFGHIJKLMNOPQRST"
 
 
@@ -102,11 +105,12 @@ def grid(
         )
     for cell in cells:
         panel.override_by_name(cell.heading, _properties(cell, rows))
-    for label in _HIDDEN:
+    hidden = _hidden_labels(expressions, cells)
+    for label in hidden:
         panel.override_by_name(label, [model.DynamicConfigValue("custom.hidden", value=True)])
     panel.with_transformation(model.DataTransformerConfig(id_val="merge", options={}))
     panel.with_transformation(
-        model.DataTransformerConfig(id_val="organize", options=_organized(cells, columns))
+        model.DataTransformerConfig(id_val="organize", options=_organized(cells, columns, hidden))
     )
     order = (sort_by,) if isinstance(sort_by, str) else sort_by
     if order:
@@ -144,7 +148,21 @@ def _relabelled(expression: str, to: str, text: str, label: str, pattern: str) -
     return f'label_replace({expression}, "{to}", "{text}", "{label}", "{pattern}")'
 
 
-def _organized(cells: Sequence[Label | Column], columns: Sequence[Column]) -> dict[str, object]:
+def _hidden_labels(expressions: Sequence[str], cells: Sequence[Label | Column]) -> list[str]:
+    """Labels of the expressions that no column shows. They remain, because links read them."""
+    found = {
+        label.strip()
+        for expression in expressions
+        for group, written in _LABELS.findall(expression)
+        for label in (group or written).split(",")
+        if label.strip()
+    }
+    return sorted(found - {cell.name for cell in cells if isinstance(cell, Label)} - {"le"})
+
+
+def _organized(
+    cells: Sequence[Label | Column], columns: Sequence[Column], hidden_labels: Sequence[str]
+) -> dict[str, object]:
     """Options of the transformation that orders, renames and hides columns."""
     # With a single expression Grafana names the column "Value".
     names = {
@@ -158,7 +176,7 @@ def _organized(cells: Sequence[Label | Column], columns: Sequence[Column]) -> di
     hidden = [*_DROPPED, *([] if of_rows in order else [of_rows])]
     return {
         "excludeByName": dict.fromkeys(hidden, True),
-        "indexByName": {name: index for index, name in enumerate((*order, *_HIDDEN))},
+        "indexByName": {name: index for index, name in enumerate((*order, *hidden_labels))},
         "renameByName": {
             name: cell.heading
             for name, cell in zip(order, cells, strict=True)

@@ -143,6 +143,12 @@ def columns_of(panel: dict[str, Any]) -> list[Column]:
     ]
 
 
+def listed_columns(panel: dict[str, Any]) -> set[str]:
+    """Columns of a table that have a place in the order or are excluded, by original name."""
+    organized = next(t for t in panel["transformations"] if t["id"] == "organize")["options"]
+    return {*organized.get("indexByName", {}), *organized["excludeByName"]}
+
+
 def _width(properties: dict[str, Any]) -> int | None:
     width: int | None = properties.get("custom.width", properties.get("custom.minWidth"))
     return width

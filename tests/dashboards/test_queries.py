@@ -6,7 +6,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.dashboards.documents import FILES, Target, every_target, filled, variables
+from dashboards.screen import cell_width
+from tests.dashboards.documents import (
+    FILES,
+    Target,
+    columns_of,
+    every_panel,
+    every_target,
+    filled,
+    listed_columns,
+    variables,
+)
 from tests.dashboards.past import Past
 from tests.dashboards.scene import EARLIEST, END, REPLACED, START, STEP, openmetrics
 from tests.end_to_end.programs import need
@@ -53,6 +63,59 @@ def test_every_query_returns_data(past: Past) -> None:
         if not any(has_data(series) for series in answer(past, target))
     }
     assert WITHOUT_DATA == empty
+
+
+def test_a_table_shows_or_hides_every_label_of_its_results(past: Past) -> None:
+    """Grafana appends a label that is not listed as a further column, beyond the screen."""
+    for panel in every_panel():
+        if panel.json["type"] != "table":
+            continue
+        listed = listed_columns(panel.json)
+        for target in panel.targets:
+            for series in answer(past, target):
+                assert series.labels.keys() <= listed | {"__name__"}, target.where
+
+
+def test_the_scene_has_every_reason_and_its_texts_fit(past: Past) -> None:
+    panel = next(p for p in every_panel() if "fleet.json: Which drive" in p.where)
+    (target,) = panel.targets
+    widths = {column.title: column.width for column in columns_of(panel.json)}
+    written = set(re.findall(r'"reason", "([^"]+)", "", ""', target.expression))
+    found = answer(past, target)
+    assert written - {"No drive needs attention."} == {s.labels["reason"] for s in found}
+    for series in found:
+        for label, title in (("reason", "reason"), ("action", "what to do")):
+            assert cell_width(series.labels[label]) <= (widths[title] or 0), series.labels[label]
+
+
+def test_missing_drives_are_on_top_and_alerts_without_a_drive_link_to_their_host(
+    past: Past,
+) -> None:
+    panel = next(p for p in every_panel() if "fleet.json: Which drive" in p.where)
+    found = answer(past, panel.targets[0])
+    most = max(series.largest for series in found)
+    assert {"it is missing"} == {s.labels["reason"] for s in found if most == s.largest}
+    pages = {(s.labels["page"], s.labels["drive"]) for s in found if "device" not in s.labels}
+    assert {("ssd-host-io", "$__all")} == pages
+    for series in found:
+        if "device" in series.labels:
+            assert "ssd-drive" == series.labels["page"]
+            assert series.labels["device"] == series.labels["drive"]
+
+
+def test_the_same_load_as_last_week_has_factor_one(past: Past) -> None:
+    for title in ("Scans", "Slow queries", "Queries", "Dirty pages"):
+        (target,) = (t for t in every_target() if t.where == f"mysql.json: {title} A")
+        (series,) = (s for s in answer(past, target) if "db1:9104" == s.labels["instance"])
+        assert pytest.approx(1, rel=0.05) == series.largest, title
+
+
+def test_targets_of_other_exporters_do_not_count(past: Past) -> None:
+    """The only target that is down belongs to another job."""
+    (target,) = (t for t in every_target() if t.where == "fleet.json: Exporters A")
+    (series,) = answer(past, target)
+    failed = past.query("max by (instance) (ssd_collector_success == 0)", END)
+    assert len(failed) == series.largest
 
 
 def test_without_the_families_tables_have_one_row_and_other_panels_none(nothing: Past) -> None:
