@@ -54,9 +54,8 @@ def _wearout(urgency: int, days: float, least: float, action: str) -> Reason:
 
 
 def _grew(family: str, window: str, least: float) -> str:
-    """Counters that grew by at least `least`, as a difference: increase() extrapolates."""
-    counter = q.of_drive(f"ssd_{family}_total")
-    return f"{counter} - min_over_time({counter}[{window}]) >= {least:g}"
+    """Counters that grew by at least `least`."""
+    return f"{q.growth(q.of_drive(f'ssd_{family}_total'), window)} >= {least:g}"
 
 
 def _reported() -> Iterator[Reason]:

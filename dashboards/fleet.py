@@ -180,7 +180,7 @@ def _now() -> tuple[Panel, ...]:
         )
     )
     bottlenecks = q.of_drive("ssd_io_bottleneck", 'cause!="none"')
-    held_back = f"sum {q.BY_DRIVE} (avg_over_time({bottlenecks}[$__range] @ end()))"
+    held_back = f"sum {q.BY_DRIVE} (avg_over_time({bottlenecks}[$__range:5m] @ end()))"
     most = f"topk({_MOST}, {held_back} > 0)"
     written = q.increase(q.of_drive("ssd_disk_written_bytes_total"), "24h")
     capacity = q.of_drive("ssd_device_capacity_bytes")

@@ -19,7 +19,7 @@ class Variable:
 
     all_value: pattern for All; if empty, All is the list of all values. pattern: regular expression
     whose first group replaces each value. is_hidden: users cannot change it, so it is always All.
-    is_single: exactly one value is selected, at first the first one.
+    is_single: exactly one value is selected, at first `default` or else the first one.
     """
 
     name: str
@@ -29,6 +29,7 @@ class Variable:
     pattern: str = ""
     is_hidden: bool = False
     is_single: bool = False
+    default: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +190,9 @@ def _variable(variable: Variable) -> Builder[model.VariableModel]:
         .refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED)
         .sort(model.VariableSort.NATURAL_ASC)
     )
+    if variable.default:
+        chosen = variable.default
+        builder.current(model.VariableOption(selected=True, text=chosen, value=chosen))
     if not variable.is_single:
         builder.current(model.VariableOption(selected=True, text=["All"], value=["$__all"]))
     if variable.all_value:

@@ -146,7 +146,7 @@ def _waits() -> tuple[Panel, ...]:
             nothing=NO_SERVER,
         ),
         timeline(
-            "Checkpoint age",
+            "Checkpoint age and its maximum",
             "Redo log bytes that are not yet written to the data files. Near the size of the "
             "log, InnoDB stops queries to flush pages: the log is too small for this write rate, "
             "or the data drive is slow.",
@@ -233,7 +233,7 @@ DASHBOARD = Dashboard(
     annotations=(REPLACED, PROBE_RUNS),
     rows=(
         Row("Is it the drive?", _now()),
-        Row("Or is it the queries? Compared with the same hour of last week", triage()),
+        Row("Or is it the queries? Factors compare with the same hour of last week", triage()),
         Row("MySQL's drives over time", _over_time()),
         Row("InnoDB waits", _waits()),
         Row("Queries", queries()),

@@ -91,7 +91,7 @@ def triage() -> tuple[Panel, ...]:
             nothing="no data of last week",
         ),
         value(
-            "Checkpoint",
+            "Checkpoint age",
             "Checkpoint age as a share of its maximum. Near 100 % InnoDB stops queries to flush "
             "pages: the redo log is too small for this write rate, or the data drive is slow.",
             "percentunit",
@@ -101,7 +101,7 @@ def triage() -> tuple[Panel, ...]:
             nothing="not provided",
         ),
         value(
-            "Checkpoint now",
+            "Age vs last week",
             "Checkpoint age, compared with the same hour of the week before (1h).",
             _TIMES,
             Query(_factor(checkpoint_age(), _mean_of_last_week(checkpoint_age()), 1), ""),

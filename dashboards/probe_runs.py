@@ -85,6 +85,15 @@ def runs() -> tuple[Panel, ...]:
             size=THIRD,
             nothing=OFF,
         ),
+        timeline(
+            "Requests per second of each run",
+            "IOPS of the last successful run. Profiles with a rate cap have no value, because the "
+            "cap would be measured.",
+            "iops",
+            Query(of_profile("ssd_probe_iops"), f"{{{{op}}}} {DRIVE}"),
+            size=THIRD,
+            nothing="the profile has a rate cap, or probes are disabled",
+        ),
         grid(
             "Probe settings",
             "Compare only runs with the same settings. Phase of the steady-state test. Range and "

@@ -120,14 +120,6 @@ def _latency() -> tuple[Panel, ...]:
             size=Size(12, 9),
             nothing=OFF,
         ),
-        timeline(
-            "Requests per second of each run",
-            "IOPS of the last successful run. Profiles with a rate cap have no value, because the "
-            "cap would be measured.",
-            "iops",
-            Query(of_profile("ssd_probe_iops"), f"{{{{op}}}} {DRIVE}"),
-            nothing="the profile has a rate cap, or probes are disabled",
-        ),
         buckets(
             "All probe requests by latency",
             "Every request of every run. Colour intensity: number of requests.",
@@ -196,6 +188,7 @@ DASHBOARD = Dashboard(
             f"ssd_probe_runs_total{{{HOST}}}",
             "profile",
             is_single=True,
+            default="fsync",
         ),
     ),
     rows=(

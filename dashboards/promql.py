@@ -35,6 +35,15 @@ def increase(selector: str, window: str = "$__rate_interval") -> str:
     return f"increase({selector}[{window}])"
 
 
+def growth(counter: str, window: str) -> str:
+    """How much a counter has grown, as a difference: increase() extrapolates to fractions.
+
+    A subquery evaluates some hundred points of the window, a plain range would read all of them.
+    """
+    step = {"1h": "5m", "24h": "10m", "7d": "1h"}[window]
+    return f"{counter} - min_over_time({counter}[{window}:{step}])"
+
+
 def ratio(above: str, below: str) -> str:
     """The quotient. Series whose divisor is zero are omitted."""
     return f"{above} / ({below} > 0)"
@@ -143,8 +152,8 @@ def failing() -> str:
 
 def identity() -> str:
     """Identity of each drive, also of a drive that disappeared within the last day."""
-    recent = f"last_over_time({of_drive('ssd_device_info')}[1d])"
-    return f"topk {BY_SERIAL} (1, {recent})"
+    info = of_drive("ssd_device_info")
+    return f"topk {BY_SERIAL} (1, {info} or last_over_time({info}[1d:10m]))"
 
 
 def with_model(expression: str) -> str:

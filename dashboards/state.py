@@ -87,7 +87,7 @@ def drive_state() -> tuple[Panel, ...]:
             "Times within 7 days that a drive lost power without prior notice. Check the power "
             "supply and, without power-loss protection, the data.",
             "short",
-            Query(f"sum({unsafe} - min_over_time({unsafe}[7d]))", ""),
+            Query(f"sum({q.growth(unsafe, '7d')})", ""),
             steps=t.quiet(t.ANY_WARNS),
             size=_TILE,
             nothing="not reported",
@@ -107,8 +107,7 @@ def drive_state() -> tuple[Panel, ...]:
             "New errors in the superblocks of ext4 filesystems within 24 hours.",
             "short",
             Query(
-                "sum(max by (cluster, job, instance, mountpoint) "
-                f"({errors} - min_over_time({errors}[24h])))",
+                f"sum(max by (cluster, job, instance, mountpoint) ({q.growth(errors, '24h')}))",
                 "",
             ),
             steps=t.quiet(t.ANY_WARNS),
@@ -183,7 +182,9 @@ def exporter() -> tuple[Panel, ...]:
             ),
             Query(
                 q.occurred(
-                    q.increase(q.of_drive("ssd_smart_polls_total", 'result!="success"'), "24h")
+                    q.increase(
+                        q.of_drive("ssd_smart_polls_total", 'result!~"success|standby"'), "24h"
+                    )
                 ),
                 "SMART poll {{result}} {{device}}",
             ),

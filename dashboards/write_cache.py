@@ -2,7 +2,7 @@
 
 from dashboards import promql as q
 from dashboards import thresholds as t
-from dashboards.panel_parts import DRIVE, HALF, Panel, Query
+from dashboards.panel_parts import DRIVE, HALF, THIRD, Panel, Query
 from dashboards.panels import timeline
 from dashboards.tables import Column, Label, Rows, grid
 
@@ -59,7 +59,7 @@ def cache() -> tuple[Panel, ...]:
             size=HALF,
         ),
         timeline(
-            "Falloffs in production: remaining write throughput",
+            "Falloffs: remaining write throughput",
             "Detected in production writes, without a probe: throughput after the falloff as a "
             "share of that before, at the same demand. Garbage collection and heat look the "
             "same.",
@@ -67,6 +67,7 @@ def cache() -> tuple[Panel, ...]:
             Query(q.of_drive("ssd_disk_write_falloff_last_ratio")),
             steps=t.FALLOFF,
             maximum=1,
+            size=THIRD,
             nothing="no falloff yet",
         ),
         timeline(
@@ -75,6 +76,7 @@ def cache() -> tuple[Panel, ...]:
             "because the write cache was full.",
             "short",
             Query(q.occurred(q.increase(q.of_drive("ssd_disk_write_falloff_events_total"), "24h"))),
+            size=THIRD,
             nothing="no falloff yet",
         ),
         timeline(
@@ -83,6 +85,7 @@ def cache() -> tuple[Panel, ...]:
             "cache caused the drop.",
             "decbytes",
             Query(q.of_drive("ssd_disk_write_falloff_last_burst_bytes")),
+            size=THIRD,
             nothing="no falloff yet",
         ),
     )
