@@ -289,7 +289,7 @@ def _check_slc(profile: Profile, budget_bytes: int) -> None:
 def _check_gate(gate: GateRules) -> None:
     for name in (
         *("busy_ratio", "pressure_ratio", "cgroup_pressure_ratio", "free_ratio"),
-        "guard_pressure_ratio",
+        *("guard_pressure_ratio", "guard_waiting_ratio"),
     ):
         _between(f"probe.gate.{name}", getattr(gate, name), 0, 1)
     for name, minimum, maximum in (

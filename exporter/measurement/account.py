@@ -167,4 +167,9 @@ def guard_rules(rules: GateRules, *, anyway: bool) -> GateRules:
     """
     if not anyway:
         return rules
-    return replace(rules, guard_queue=_UNREACHABLE, guard_pressure_ratio=float(_UNREACHABLE))
+    return replace(
+        rules,
+        guard_queue=_UNREACHABLE,
+        guard_pressure_ratio=float(_UNREACHABLE),
+        guard_waiting_ratio=float(_UNREACHABLE),
+    )

@@ -163,7 +163,7 @@ def run_fio(
     try:
         if pid is not None:
             started(pid)
-        while (finished := fio.wait(SAMPLE_INTERVAL_SECONDS)) is None:
+        while (finished := _wait(fio, sampler)) is None:
             samples.append(sampler.sample(avail()))
             if not is_ending and (is_stopping() or (reason := guard(tuple(samples), rules))):
                 is_ending = True
@@ -175,6 +175,16 @@ def run_fio(
             fio.wait(_END_SECONDS)
     sampler.sample(avail())
     return _outcome(finished, started_at, clock.monotonic(), sampler, reason, is_ending=is_ending)
+
+
+def _wait(fio: Fio, sampler: GuardSampler) -> Finished | None:
+    """Waits until the next sample is due. Returns how fio ended, None if it still runs."""
+    for _ in range(sampler.readings_per_sample):
+        finished = fio.wait(SAMPLE_INTERVAL_SECONDS / sampler.readings_per_sample)
+        if finished is not None:
+            return finished
+        sampler.read_servers()
+    return None
 
 
 def limit_seconds(profiles: Sequence[Profile]) -> float:

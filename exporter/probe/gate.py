@@ -55,10 +55,13 @@ class GateRules:
     forced_after_skips: after this many skips in a row because of load, the gate admits a minimal
         run.
     guard_samples: the guard ends a probe for load only if this many samples in a row reach
-        `guard_pressure_ratio`, or this many reach `guard_queue`.
+        `guard_pressure_ratio`, `guard_waiting_ratio` or `guard_queue`.
     guard_queue: the limit of the requests in flight besides the probe's own.
     guard_pressure_ratio: the limit of the share of a sample's time in which some task of mysqld's
         control group waited for I/O.
+    guard_waiting_ratio: the same limit where the pressure of mysqld's control group is unknown, for
+        the share of readings in which a thread of mysqld waited for I/O. It is greater, because a
+        sample has five readings only.
     """
 
     host_uptime_seconds: float = 600.0
@@ -75,6 +78,7 @@ class GateRules:
     guard_samples: int = 3
     guard_queue: int = 8
     guard_pressure_ratio: float = 0.5
+    guard_waiting_ratio: float = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,8 @@ class GateState:
     cgroup_pressure_ratio: the share of the last 10 s in which all tasks of mysqld's control group
         waited for I/O; the largest share if there are several groups.
     skips: the number of skips in a row because of load.
+    unguarded: a message that says why the guard could not notice that a database waits for I/O;
+        empty if it could, or if the probe limits its own rate.
     """
 
     is_unacknowledged: bool = False
@@ -128,6 +134,7 @@ class GateState:
     pressure_ratio: float | None = None
     cgroup_pressure_ratio: float | None = None
     skips: int = 0
+    unguarded: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +175,8 @@ def gate(state: GateState, rules: GateRules) -> Run | Skip:
         left = state.budget_bytes or 0
         detail = f"{state.needed_bytes} bytes are needed, {left} are left of the budget"
         return Skip(Reason.BUDGET, detail)
+    if state.unguarded:
+        return Skip(Reason.UNOBSERVED, state.unguarded)
     load = _loaded(state, rules)
     if load is None:
         return Run()
@@ -271,6 +280,9 @@ class GuardSample:
     cgroup_pressure_ratio: the share of the sample's time in which some task of mysqld's control
         group waited for I/O, 0 to 1; the largest share if there are several groups. The pressure of
         the whole host is not used, because it includes the probe's waits for its own I/O.
+    server_waiting_ratio: the share of readings in which a thread of mysqld waited for I/O, 0 to 1;
+        the largest share if there are several servers. None if the pressure of their control groups
+        is known.
     temperature_celsius: the temperature of the drive that is closest to its limit.
     warning_celsius: the warning temperature of that drive.
     avail_bytes: the free space of the filesystem.
@@ -279,6 +291,7 @@ class GuardSample:
     in_flight: int | None = None
     own_in_flight: int = 1
     cgroup_pressure_ratio: float | None = None
+    server_waiting_ratio: float | None = None
     temperature_celsius: float | None = None
     warning_celsius: float | None = None
     avail_bytes: int | None = None
@@ -300,7 +313,9 @@ def guard(samples: Sequence[GuardSample], rules: GateRules) -> Reason | None:
     if len(samples) < needed:
         return None
     last = samples[-needed:]
-    if all(_reaches(sample.cgroup_pressure_ratio, rules.guard_pressure_ratio) for sample in last):
+    if all(_reaches(s.cgroup_pressure_ratio, rules.guard_pressure_ratio) for s in last) or all(
+        _reaches(s.server_waiting_ratio, rules.guard_waiting_ratio) for s in last
+    ):
         return Reason.CGROUP_PRESSURE
     if all(_is_needed(sample, rules) for sample in last):
         return Reason.BUSY

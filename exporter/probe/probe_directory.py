@@ -11,6 +11,7 @@ from pathlib import Path
 from exporter.clock import Clock
 from exporter.drives.health import DriveHealth
 from exporter.errors import ReadError
+from exporter.linux.mysqld import MysqlServer
 from exporter.linux.topology import Topology
 from exporter.probe import location, probe_file, production_load, results
 from exporter.probe.budget_ledger import WriteLimits
@@ -230,6 +231,11 @@ class ProbeDirectory:
             avail_bytes=space.avail_bytes,
             avail_inodes=space.avail_inodes,
             skips=self.results.profiles[profile.name].skips,
+            unguarded=""
+            if profile.is_rate_capped
+            else production_load.unguarded_reason(
+                self._context.proc, self._context.sys, self._servers()
+            ),
         )
 
     def guard_sampler(self, profiles: Sequence[Profile]) -> GuardSampler:
@@ -267,6 +273,10 @@ class ProbeDirectory:
             start,
             self._clock,
             temperature=temperature,
+            # A probe that limits its own rate cannot starve a server.
+            servers=()
+            if profiles and all(profile.is_rate_capped for profile in profiles)
+            else production_load.servers_without_pressure(self._context.sys, self._servers()),
         )
 
     def avail_bytes(self) -> int | None:
@@ -342,7 +352,10 @@ class ProbeDirectory:
         firmware = (device.identity.firmware if device else None) or ""
         return results.series_key(self.drive, firmware, profile, engine)
 
-    def _cgroups(self) -> tuple[Path, ...]:
+    def _servers(self) -> tuple[MysqlServer, ...]:
         topology = self._context.topology()
-        names = [server.cgroup for server in topology.servers] if topology else []
+        return topology.servers if topology else ()
+
+    def _cgroups(self) -> tuple[Path, ...]:
+        names = [server.cgroup for server in self._servers()]
         return production_load.cgroup_paths(self._context.sys, names)

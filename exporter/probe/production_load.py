@@ -6,15 +6,16 @@ least one task waited for I/O), and stalled is PSI "full" (all tasks waited).
 """
 
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from exporter.clock import Clock
 from exporter.errors import SourceError
-from exporter.linux import cgroup, diskstats, files, pressure
+from exporter.linux import cgroup, diskstats, files, pressure, task_states
 from exporter.linux.diskstats import SECTOR_BYTES, DiskStats
+from exporter.linux.mysqld import MysqlServer
 from exporter.probe.gate import GateState, GuardSample
 
 #: The intervals in seconds over which the gate averages the device's busy time, and the I/O
@@ -128,11 +129,19 @@ def requests_in_flight(blocks: int, block_bytes: int, queue: Path) -> int:
     return blocks * (parts + (block_bytes > page))
 
 
+#: Readings of the threads of a server per guard sample, and the minimum time between two of them in
+#: seconds.
+_READINGS_PER_SAMPLE = 5
+_MIN_READING_SECONDS = 0.04
+
+
 class GuardSampler:
-    """Samples the device and mysqld's control groups while a probe runs.
+    """Samples the device, mysqld's control groups and mysqld's threads while a probe runs.
 
     proc: the mount point of procfs.
     groups: the directories of the control groups.
+    servers: the process IDs of the servers whose threads are read, because the pressure of their
+        control groups is unknown.
     device: the name of the device.
     start: the temperature before the run, and the largest number of requests that the probe has in
         flight. The other values are not used.
@@ -150,7 +159,14 @@ class GuardSampler:
         clock: Clock,
         *,
         temperature: Callable[[], DriveTemperature] | None = None,
+        servers: Sequence[int] = (),
     ) -> None:
+        self._servers = servers
+        self._readings = 0
+        self._waits: Counter[int] = Counter()
+        self._read_at = float("-inf")
+        #: How often `read_servers` must be called for each sample.
+        self.readings_per_sample = _READINGS_PER_SAMPLE if servers else 1
         self._proc = proc
         self._groups = groups
         self._device = device
@@ -162,6 +178,17 @@ class GuardSampler:
         self._waiting: Mapping[Path, float] = {}
         self._sampled_at = self._measured_at = clock.monotonic()
         self.readings: list[GuardReading] = []
+
+    def read_servers(self) -> None:
+        """Read whether the servers wait for I/O at this moment. Call it between two samples."""
+        now = self._clock.monotonic()
+        if not self._servers or now - self._read_at < _MIN_READING_SECONDS:
+            return
+        self._read_at = now
+        self._readings += 1
+        self._waits.update(
+            pid for pid in self._servers if task_states.waits_for_io(self._proc, pid)
+        )
 
     def sample(self, avail_bytes: int | None) -> GuardSample:
         """Returns a new sample for the guard. Values that cannot be read are None.
@@ -179,11 +206,15 @@ class GuardSampler:
         ]
         if self._read_temperature is not None and now - self._measured_at >= _TEMPERATURE_SECONDS:
             self._measured_at, self._temperature = now, self._read_temperature()
+        waiting = max(self._waits.values(), default=0) / self._readings if self._readings else None
+        self._readings = 0
+        self._waits.clear()
         start = self._start
         return GuardSample(
             in_flight=None if disk is None else disk.io_now,
             own_in_flight=start.own_in_flight,
             cgroup_pressure_ratio=max((s for s in shares if s is not None), default=None),
+            server_waiting_ratio=waiting,
             temperature_celsius=self._temperature[0],
             warning_celsius=self._temperature[1],
             avail_bytes=avail_bytes,
@@ -221,6 +252,36 @@ def cgroup_paths(sys: Path, names: Sequence[str | None]) -> tuple[Path, ...]:
     root = cgroup.unified_root(sys)
     places = (root / name.strip("/") for name in names if name and name.strip("/"))
     return tuple(dict.fromkeys(place for place in places if ".." not in place.parts))
+
+
+def servers_without_pressure(sys: Path, servers: Sequence[MysqlServer]) -> tuple[int, ...]:
+    """Returns the process IDs of the servers whose control group reports no I/O pressure.
+
+    sys: the mount point of sysfs.
+    """
+    return tuple(
+        server.pid for server in servers if not waiting_seconds(cgroup_paths(sys, [server.cgroup]))
+    )
+
+
+def unguarded_reason(proc: Path, sys: Path, servers: Sequence[MysqlServer]) -> str:
+    """Returns why the guard could not notice that a server waits for I/O; empty if it could.
+
+    proc, sys: the mount points of procfs and sysfs.
+    servers: the known servers.
+    """
+    if not task_states.sees_all_processes(proc):
+        return (
+            f"{proc} does not show all processes of the host, so a database that waits for I/O"
+            " would go unnoticed; a probe without a rate limit could starve it"
+        )
+    for pid in servers_without_pressure(sys, servers):
+        if task_states.waits_for_io(proc, pid) is None:
+            return (
+                f"mysqld (process {pid}) has no I/O pressure information, and its threads cannot be"
+                " read; a probe without a rate limit could starve it"
+            )
+    return ""
 
 
 def waiting_seconds(groups: Sequence[Path]) -> dict[Path, float]:

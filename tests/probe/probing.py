@@ -95,6 +95,7 @@ class Rig:
     def __init__(self, place: Path, rules: GateRules | None = None) -> None:
         self.host = Host(place)
         self.host.disk("nvme0n1", 0)
+        self.host.write("2/comm", "kthreadd\n")
         self.host.diskstats(["nvme0n1"])
         self.path = place / "probe"
         self.mount()

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exporter.linux.mysqld import MysqlServer
 from exporter.probe import production_load
 from exporter.probe.gate import GuardSample
 from exporter.probe.production_load import GuardSampler, LoadSample, ProductionLoad
@@ -115,3 +116,64 @@ def test_the_kernel_splits_a_block_into_several_requests(
         (tmp_path / name).write_text(f"{value}\n")
     assert expected == production_load.requests_in_flight(8, 1 << 20, tmp_path)
     assert 1 == production_load.requests_in_flight(1, 4096, tmp_path), "one page is one request"
+
+
+GROUP = "/system.slice/mysql.service"
+
+
+def threads(proc: Path, pid: int, *states: str) -> None:
+    for number, state in enumerate(states, pid):
+        place = proc / f"{pid}/task/{number}"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "stat").write_text(f"{number} (mysqld) {state} 1 77 77 0 -1 4194560 0 0 0\n")
+
+
+def server(pid: int, cgroup: str | None = None) -> MysqlServer:
+    return MysqlServer(pid, cgroup, (), ())
+
+
+def test_the_guard_reads_the_threads_of_a_server_without_pressure_information(
+    tmp_path: Path,
+) -> None:
+    """A server whose commits wait has few requests in flight, so the device does not show it."""
+    group = tmp_path / "fs/cgroup" / GROUP.strip("/")
+    group.mkdir(parents=True)
+    (group / "io.pressure").write_text(PRESSURE.format(0, 0))
+    servers = [server(70, GROUP), server(80, "/"), server(90)]
+    pids = production_load.servers_without_pressure(tmp_path, servers)
+    assert (80, 90) == pids
+    clock = FakeClock()
+    sampler = GuardSampler(tmp_path, (), "sda", GuardSample(), clock, servers=pids)
+    samples = []
+    for waiting in ("DDDDS", "SSSSS", "DSSSD"):
+        for state in waiting:
+            threads(tmp_path, 80, "S", "S")
+            threads(tmp_path, 90, "S", state)
+            sampler.read_servers()
+            sampler.read_servers()
+            clock.advance(0.25 / sampler.readings_per_sample)
+        samples.append(sampler.sample(None).server_waiting_ratio)
+    assert [0.8, 0.0, 0.4] == samples
+    assert sampler.sample(None).server_waiting_ratio is None, "nothing was read in between"
+
+
+def test_a_server_with_pressure_information_is_not_read(tmp_path: Path) -> None:
+    sampler = GuardSampler(tmp_path, (), "sda", GuardSample(), FakeClock())
+    sampler.read_servers()
+    assert (1, None) == (sampler.readings_per_sample, sampler.sample(None).server_waiting_ratio)
+
+
+def test_without_a_view_of_the_servers_the_guard_would_be_blind(tmp_path: Path) -> None:
+    proc, sys = tmp_path / "proc", tmp_path / "sys"
+    assert "does not show all processes" in production_load.unguarded_reason(proc, sys, [])
+    (proc / "2").mkdir(parents=True)
+    (proc / "2/comm").write_text("kthreadd\n")
+    assert "" == production_load.unguarded_reason(proc, sys, [])
+    blind = production_load.unguarded_reason(proc, sys, [server(80)])
+    assert "mysqld (process 80) has no I/O pressure information" in blind
+    threads(proc, 80, "S")
+    assert "" == production_load.unguarded_reason(proc, sys, [server(80)])
+    group = sys / "fs/cgroup" / GROUP.strip("/")
+    group.mkdir(parents=True)
+    (group / "io.pressure").write_text(PRESSURE.format(0, 0))
+    assert "" == production_load.unguarded_reason(proc, sys, [server(81, GROUP)])

@@ -166,6 +166,19 @@ def test_a_minimal_run_that_the_guard_ends_is_followed_by_another_one(rig: Rig) 
 
 
 @pytest.mark.parametrize("name", ["burst", "slc"])
+def test_a_probe_without_a_rate_limit_refuses_where_the_guard_could_not_notice_a_waiting_server(
+    rig: Rig, name: str
+) -> None:
+    (rig.host.proc / "2/comm").unlink()
+    heavy = replace(PROFILES[name], size_bytes=2 * MIB, interval_seconds=FIRST)
+    rig.profiles = [*rig.profiles, heavy]
+    rig.begin()
+    rig.run()
+    assert [ALL] == rig.fio.ran, "the others limit their rate"
+    assert {Reason.UNOBSERVED: 1} == skipped(rig, name)
+
+
+@pytest.mark.parametrize("name", ["burst", "slc"])
 def test_a_profile_that_writes_the_whole_file_gets_no_minimal_run(rig: Rig, name: str) -> None:
     """A minimal run needs the whole file, up to 16 GiB on a host that is always busy."""
     rig.rules = replace(rig.rules, forced_after_skips=2)
