@@ -11,27 +11,32 @@ import os
 from itertools import islice
 from pathlib import Path
 
-#: The maximum number of threads that are read of one process. Reading this many takes some 5 ms.
-_MAX_TASKS = 512
+#: The maximum number of threads that are read of one process.
+MAX_TASKS = 512
 
 #: The name in brackets has at most 64 bytes, and the state follows it.
 _HEAD_BYTES = 128
 
 
-def waits_for_io(proc: Path, pid: int) -> bool | None:
+def waits_for_io(proc: Path, pid: int, most_threads: int = MAX_TASKS) -> bool | None:
     """Returns True if a thread of a process waits for I/O at this moment.
 
     None means unknown: the process has ended, or this user may not see its threads.
 
     proc: the mount point of procfs.
+    most_threads: the number of threads that are read; the others are left out.
     """
+    is_known = False
     try:
         with os.scandir(proc / str(pid) / "task") as tasks:
-            states = [_state(task.path) for task in islice(tasks, _MAX_TASKS)]
+            for task in islice(tasks, most_threads):
+                state = _state(task.path)
+                if state == b"D":
+                    return True
+                is_known = is_known or bool(state)
     except OSError:
         return None
-    known = [state for state in states if state]
-    return b"D" in known if known else None
+    return False if is_known else None
 
 
 def sees_all_processes(proc: Path) -> bool:

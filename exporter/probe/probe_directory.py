@@ -34,6 +34,10 @@ from exporter.probe.profiles import Profile
 from exporter.probe.results import DirectoryResults, ProfileResults, Round, RoundHistory
 from exporter.probe.schedule import ProbeSchedule
 
+#: A filling of at most this many bytes runs at its limited rate although a server without pressure
+#: information waits for I/O. It is the file of the default profiles, which is written once.
+_BRIEF_FILL_BYTES = 64 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class DriveCondition:
@@ -238,13 +242,14 @@ class ProbeDirectory:
             ),
         )
 
-    def guard_sampler(self, profiles: Sequence[Profile]) -> GuardSampler:
+    def guard_sampler(self, profiles: Sequence[Profile], fill_bytes: int = 0) -> GuardSampler:
         """Returns a new sampler that measures the device while these profiles run.
 
         The guard uses its samples to decide whether the run must stop.
 
         profiles: the profiles; empty means that the file is being filled. The samples are then
             taken after a sync, when no request of the filling is in flight.
+        fill_bytes: the number of bytes of the filling.
         """
         assert self.location is not None
         leaves = self.location.leaves
@@ -273,10 +278,11 @@ class ProbeDirectory:
             start,
             self._clock,
             temperature=temperature,
-            # A probe that limits its own rate cannot starve a server.
-            servers=()
-            if profiles and all(profile.is_rate_capped for profile in profiles)
-            else production_load.servers_without_pressure(self._context.sys, self._servers()),
+            # A probe that limits its own rate cannot starve a server, and some servers always wait
+            # for their commits.
+            servers=production_load.servers_without_pressure(self._context.sys, self._servers())
+            if fill_bytes > _BRIEF_FILL_BYTES or not all(p.is_rate_capped for p in profiles)
+            else (),
         )
 
     def avail_bytes(self) -> int | None:

@@ -134,6 +134,9 @@ def requests_in_flight(blocks: int, block_bytes: int, queue: Path) -> int:
 _READINGS_PER_SAMPLE = 5
 _MIN_READING_SECONDS = 0.04
 
+#: Lower bound of the number of threads that are read of each server, if there are many servers.
+_MIN_THREADS = 16
+
 
 class GuardSampler:
     """Samples the device, mysqld's control groups and mysqld's threads while a probe runs.
@@ -186,8 +189,9 @@ class GuardSampler:
             return
         self._read_at = now
         self._readings += 1
+        most = max(_MIN_THREADS, task_states.MAX_TASKS // len(self._servers))
         self._waits.update(
-            pid for pid in self._servers if task_states.waits_for_io(self._proc, pid)
+            pid for pid in self._servers if task_states.waits_for_io(self._proc, pid, most)
         )
 
     def sample(self, avail_bytes: int | None) -> GuardSample:
