@@ -27,10 +27,12 @@ _REASON_PIXELS, _ACTION_PIXELS = 385, 375
 class Reason:
     """A reason why a drive needs attention.
 
-    expression: has a series for each drive in this state. has_serial: its series have the label
-    serial. is_of_drive: its device is a drive, and not an array or the host.
+    alert: the alert with the same condition; its severity corresponds to `urgency`. expression: has
+    a series for each drive in this state. has_serial: its series have the label serial.
+    is_of_drive: its device is a drive, and not an array or the host.
     """
 
+    alert: str
     urgency: int
     text: str
     action: str
@@ -39,18 +41,18 @@ class Reason:
     is_of_drive: bool = True
 
 
-def _wear(reasons_urgency: int, least: float, most: float | None, action: str) -> Reason:
+def _wear(alert: str, urgency: int, least: float, most: float | None, action: str) -> Reason:
     used = q.of_drive("ssd_smart_endurance_used_ratio")
     below = "" if most is None else f" < {most:g}"
     text = f"{least:.0%} or more of its rated endurance is used"
-    return Reason(reasons_urgency, text.replace("%", " %"), action, f"{used} >= {least:g}{below}")
+    return Reason(alert, urgency, text.replace("%", " %"), action, f"{used} >= {least:g}{below}")
 
 
-def _wearout(urgency: int, days: float, least: float, action: str) -> Reason:
+def _wearout(alert: str, urgency: int, days: float, least: float, action: str) -> Reason:
     low = q.of_drive("ssd_smart_wearout_eta_seconds", 'bound="low"')
     above = f" >= {least * t.DAY_SECONDS:g}" if least else ""
     text = f"its endurance may be used up within {days:g} days"
-    return Reason(urgency, text, action, f"{low} < {days * t.DAY_SECONDS:g}{above}")
+    return Reason(alert, urgency, text, action, f"{low} < {days * t.DAY_SECONDS:g}{above}")
 
 
 def _grew(family: str, window: str, least: float) -> str:
@@ -61,14 +63,16 @@ def _grew(family: str, window: str, least: float) -> str:
 def _reported() -> Iterator[Reason]:
     """Reasons that the drive or the kernel reports."""
     forget = "If removed: ssd-exporter forget. Else reseat it."
-    yield Reason(MISSING, "it is missing", forget, q.lost())
+    yield Reason("SSDDriveLost", MISSING, "it is missing", forget, q.lost())
     yield Reason(
+        "SSDDriveFailing",
         CRITICAL,
         "it reports that it is failing",
         "Fail over, then replace the drive.",
         q.failing(),
     )
     yield Reason(
+        "SSDDriveOffline",
         CRITICAL,
         "its controller or path is offline",
         "See the kernel log. Reseat or replace it.",
@@ -76,18 +80,21 @@ def _reported() -> Iterator[Reason]:
         has_serial=False,
     )
     yield Reason(
+        "SSDDriveNotAnswering",
         WARNING,
         "it does not answer SMART commands",
         "See the kernel log, and run ssd-exporter check.",
         q.silent(),
     )
     yield Reason(
+        "SSDPowerLossProtectionFailed",
         CRITICAL,
         "the check of its power-loss protection has failed",
         "Commits are at risk. Replace the drive.",
         f"{q.of_drive('ssd_smart_plp_healthy')} == 0",
     )
     yield Reason(
+        "SSDSelfTestFailed",
         WARNING,
         "its last self-test failed",
         "Run a long self-test. Plan the replacement.",
@@ -96,12 +103,14 @@ def _reported() -> Iterator[Reason]:
     left = q.of_drive("ssd_smart_firmware_issue_left_seconds")
     soon = t.ALERTS["firmware_time_bomb_seconds"]
     yield Reason(
+        "SSDFirmwareTimeBomb",
         CRITICAL,
         f"a firmware defect occurs within {soon / t.DAY_SECONDS:g} days",
         "Update the firmware: see ssd-exporter check.",
         f"{left} <= {soon:g}",
     )
     yield Reason(
+        "SSDFirmwareIssue",
         WARNING,
         "its firmware has a known defect",
         "Update the firmware: see ssd-exporter check.",
@@ -110,15 +119,28 @@ def _reported() -> Iterator[Reason]:
 
 
 def _worn() -> Iterator[Reason]:
-    yield _wear(CRITICAL, _WORN["critical"], None, "Order a replacement and replace it.")
-    yield _wear(WARNING, _WORN["warning"], _WORN["critical"], "Plan the replacement.")
-    yield _wearout(CRITICAL, _DAYS["critical"], 0, "Order a replacement. Find what writes so much.")
-    yield _wearout(WARNING, _DAYS["warning"], _DAYS["critical"], "Plan the replacement.")
+    yield _wear(
+        "SSDWearCritical", CRITICAL, _WORN["critical"], None, "Order a replacement and replace it."
+    )
+    yield _wear(
+        "SSDWearHigh", WARNING, _WORN["warning"], _WORN["critical"], "Plan the replacement."
+    )
+    yield _wearout(
+        "SSDWearoutSoon",
+        CRITICAL,
+        _DAYS["critical"],
+        0,
+        "Order a replacement. Find what writes so much.",
+    )
+    yield _wearout(
+        "SSDWearoutNear", WARNING, _DAYS["warning"], _DAYS["critical"], "Plan the replacement."
+    )
     spare, limit = (
         q.of_drive("ssd_smart_spare_ratio"),
         q.of_drive("ssd_smart_spare_threshold_ratio"),
     )
     yield Reason(
+        "SSDSpareExhausted",
         CRITICAL,
         "its spare blocks are at or below its limit",
         "Replace the drive now.",
@@ -130,21 +152,28 @@ def _errors() -> Iterator[Reason]:
     daily = t.ALERTS["media_errors_per_day"]
     many = _grew("smart_media_errors", "24h", daily + 1)
     yield Reason(
-        CRITICAL, f"more than {daily:g} uncorrectable errors in 24 h", "Replace the drive.", many
+        "SSDMediaErrorsRepeated",
+        CRITICAL,
+        f"more than {daily:g} uncorrectable errors in 24 h",
+        "Replace the drive.",
+        many,
     )
     yield Reason(
+        "SSDMediaErrors",
         WARNING,
         "new uncorrectable errors in 24 h",
         "Check backups. Run a long self-test.",
         f"{_grew('smart_media_errors', '24h', 1)} unless {q.ON_SERIAL} {many}",
     )
     yield Reason(
+        "SSDReallocatedGrowing",
         WARNING,
         "it reallocates blocks (7 days)",
         "Plan the replacement.",
         _grew("smart_reallocated_sectors", "7d", t.ALERTS["reallocated_per_week"]),
     )
     yield Reason(
+        "SSDInterfaceErrors",
         WARNING,
         "transmission errors in the last hour",
         "Check cable and backplane, not the flash.",
@@ -152,26 +181,98 @@ def _errors() -> Iterator[Reason]:
     )
 
 
+def _further_errors() -> Iterator[Reason]:
+    program, erase = (
+        f"({q.growth(q.of_drive(f'ssd_smart_{kind}_failures_total'), '7d')})"
+        for kind in ("program", "erase")
+    )
+    both = f"{program} + {q.ON_SERIAL} {erase}"
+    yield Reason(
+        "SSDFlashFailures",
+        WARNING,
+        "its flash fails to program or erase (7 days)",
+        "Plan the replacement.",
+        f"({both} or {q.ON_SERIAL} {program} or {q.ON_SERIAL} {erase}) "
+        f">= {t.ALERTS['flash_failures_per_week']:g}",
+    )
+    spare = q.of_drive("ssd_smart_spare_ratio")
+    yield Reason(
+        "SSDSpareFalling",
+        WARNING,
+        "it loses spare blocks quickly (30 days)",
+        "Plan the replacement.",
+        f"max_over_time({spare}[30d:6h]) - {spare} > {t.ALERTS['spare_fall_ratio']:g}",
+    )
+    yield Reason(
+        "SSDPendingSectors",
+        WARNING,
+        "unreadable sectors (pending) for a day",
+        "Check backups. Run a long self-test.",
+        f"min_over_time({q.of_drive('ssd_smart_pending_sectors')}[1d:15m]) > 0",
+    )
+    yield Reason(
+        "SSDOverTemperatureTime",
+        WARNING,
+        "above its temperature limit in the last hour",
+        "Check fans and air flow.",
+        _grew("smart_over_temperature_seconds", "1h", 1),
+    )
+    load = q.of_drive("ssd_disk_io_time_seconds_total")
+    # PCIe power saving lowers the speed of an idle drive.
+    nvme = q.of_drive("ssd_device_info", 'transport="nvme"')
+    yield Reason(
+        "SSDLinkDegraded",
+        WARNING,
+        "its link is below the maximum (1 hour)",
+        "Check cable, slot and backplane.",
+        f"({q.link_share('1h')}) < 1 unless {q.ON_DRIVE} (rate({load}[1h]) < "
+        f"{t.ALERTS['link_load_ratio']:g} and {q.ON_DRIVE} {nvme})",
+        has_serial=False,
+    )
+    yield Reason(
+        "SSDFilesystemErrors",
+        WARNING,
+        "new filesystem errors in 24 h",
+        "See the kernel log. Check the filesystem.",
+        _grew("filesystem_errors", "24h", 1),
+        has_serial=False,
+    )
+    severe = q.of_drive("ssd_pcie_errors_total", 'severity=~"fatal|nonfatal"')
+    yield Reason(
+        "SSDPCIeErrors",
+        WARNING,
+        "uncorrected PCIe errors in 24 h",
+        "Check slot and riser. See the kernel log.",
+        f"{q.growth(severe, '24h')} > 0",
+        has_serial=False,
+    )
+
+
 def _load() -> Iterator[Reason]:
     stalled = q.of_drive("ssd_disk_stalled_seconds_total")
     yield Reason(
+        "SSDDiskStalled",
         CRITICAL,
         "requests hang: none completes",
         "See the kernel log. Drive or controller hangs.",
-        f"increase({stalled}[5m]) > {t.ALERTS['disk_stalled_seconds']:g}",
+        f"increase({stalled}[2m]) > {t.ALERTS['disk_stalled_seconds']:g}",
         has_serial=False,
     )
     saturated = q.of_drive("ssd_disk_saturated_seconds_total")
+    probe = q.of_drive("ssd_probe_running")
     yield Reason(
+        "SSDDiskSaturated",
         WARNING,
         "it is saturated, and tasks wait for it",
         "Find the load: open Host I/O.",
-        f"rate({saturated}[5m]) > {t.ALERTS['disk_saturated_ratio']:g}",
+        f"rate({saturated}[5m]) >= {t.ALERTS['disk_saturated_ratio']:g} unless {q.ON_DRIVE} "
+        f"avg_over_time({probe}[10m]) > {t.ALERTS['probe_disturbing_ratio']:g}",
         has_serial=False,
     )
     measured = q.of_drive("ssd_smart_temperature_celsius", 'sensor="drive"')
     critical = q.of_drive("ssd_smart_temperature_critical_celsius")
     yield Reason(
+        "SSDTemperatureCritical",
         CRITICAL,
         "it has reached its critical temperature",
         "Check fans and air flow now.",
@@ -179,6 +280,7 @@ def _load() -> Iterator[Reason]:
     )
     limit = q.temperature_limit(t.TEMPERATURE_FALLBACK_CELSIUS)
     yield Reason(
+        "SSDTemperatureHigh",
         WARNING,
         "it has reached its warning temperature",
         "Check fans and air flow. It may throttle itself.",
@@ -190,6 +292,7 @@ def _load() -> Iterator[Reason]:
 def _around() -> Iterator[Reason]:
     """Reasons of arrays, filesystems and hosts."""
     yield Reason(
+        "SSDRaidDegraded",
         CRITICAL,
         "the RAID array has lost a member",
         "Replace the member: see /proc/mdstat.",
@@ -198,6 +301,7 @@ def _around() -> Iterator[Reason]:
         is_of_drive=False,
     )
     yield Reason(
+        "SSDFilesystemReadonly",
         CRITICAL,
         "a filesystem on it is read-only",
         "See the kernel log. Fail over.",
@@ -205,6 +309,7 @@ def _around() -> Iterator[Reason]:
         has_serial=False,
     )
     yield Reason(
+        "SSDCommandStuck",
         WARNING,
         "commands hang in the kernel",
         "Find the device in the log of the exporter.",
@@ -214,7 +319,14 @@ def _around() -> Iterator[Reason]:
     )
 
 
-REASONS = (*_reported(), *_worn(), *_errors(), *_load(), *_around())
+REASONS = (
+    *_reported(),
+    *_worn(),
+    *_errors(),
+    *_further_errors(),
+    *_load(),
+    *_around(),
+)
 
 
 def _series(reason: Reason) -> str:
@@ -249,8 +361,9 @@ def attention(title: str, size: Size, nothing: str, *, is_of_one_drive: bool = F
     return grid(
         title,
         "One row per drive and reason, the most urgent first. MISSING: the drive has disappeared. "
-        "Critical: act now. Warning: plan it. Growth is that of the last hour, 24 h or 7 days. The "
-        "windows of load are 5 minutes. Click a drive to see the evidence.",
+        "Critical: act now. Warning: plan it. Growth is that of the last hour, 24 h, a day, 7 days "
+        "or 30 days, load that of the last 2 minutes or 5 minutes, without probes that ran for a "
+        "large part of the last 10 minutes. Click a drive to see the evidence.",
         Rows(
             expression(is_of_one_drive=is_of_one_drive),
             nothing,

@@ -24,6 +24,7 @@ WINDOWS = {
     "10m": "10 minutes",
     "1h": "hour",
     "24h": "24 h",
+    "1d": "a day",
     "7d": "7 days",
     "30d": "30 days",
 }
