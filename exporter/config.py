@@ -89,9 +89,13 @@ class SurveySettings:
 
     interval_seconds: time between two surveys, 5 to 3600. If a block device appears or disappears,
     a survey starts at once.
+
+    keep_role_days: the role of a MySQL server that has ended is kept for this number of days, 0 to
+    365. A server ends when its file system becomes read-only, and the alert must not end with it.
     """
 
     interval_seconds: float = 30.0
+    keep_role_days: float = 7.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from exporter.io.counter_files import CounterFiles
 from exporter.io.sampler import Sampler
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
 from exporter.io.survey import TopologySurvey
-from exporter.linux import softirqs, softnet_stat
+from exporter.linux import softirqs, softnet_stat, storage_roles
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.files import Parsed
 from exporter.metrics import (
@@ -114,7 +114,11 @@ class Monitor:
         self.sampler.cpu.idle = accumulators.restored_counter(state.get("idle"), self._boot_id)
         self.sampler.cpu.iowait = accumulators.restored_counter(state.get("iowait"), self._boot_id)
         self.survey = TopologySurvey(
-            settings, clock, self.collector_status, self.sampler.update_drives
+            settings,
+            clock,
+            self.collector_status,
+            self.sampler.update_drives,
+            storage_roles.from_state(state.get("roles")),
         )
         self._saved_inventory = state.get("inventory")
         self.health = self._new_health_monitor(children, history) if is_enabled["smart"] else None
@@ -217,6 +221,7 @@ class Monitor:
                 ),
                 "inventory": inventory,
                 "probe": self.probe.to_state() if self.probe else self._saved_probe,
+                "roles": storage_roles.to_state(self.survey.remembered),
             }
 
     def _new_health_monitor(

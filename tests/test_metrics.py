@@ -31,6 +31,8 @@ UNITLESS = {
     "ssd_disk_io_now",
     "ssd_disk_queue_depth",
     "ssd_disk_queue_depth_max",
+    "ssd_device_role_active",
+    "ssd_filesystem_failed",
     "ssd_filesystem_readonly",
     "ssd_io_bottleneck",
     "ssd_md_degraded_disks",
@@ -68,7 +70,7 @@ LABELS = {
     *("mode", "cpu", "vector", "cgroup", "collector", "reason"),
     *("version", "python", "smartctl", "fio", "kernel"),
     *("sensor", "level", "warning", "bit", "bound", "method", "issue", "id", "attribute"),
-    *("result", "command", "idle"),
+    *("result", "command", "idle", "pool", "state"),
     *("profile", "stat", "period", "phase", "engine", "rw", "bs", "iodepth", "numjobs"),
     *("direct", "fsync", "file_bytes", "fio_version"),
 }

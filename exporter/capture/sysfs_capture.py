@@ -227,6 +227,9 @@ def _read_filesystems(sys: Path) -> Iterator[TreeEntry]:
         devices = sys / "fs" / "btrfs" / uuid / "devices"
         for name in files.list_names(devices):
             yield from _read_link(sys, devices / name)
+        info = sys / "fs" / "btrfs" / uuid / "devinfo"
+        for number in files.list_names(info):
+            yield from _read_files(sys, info / number, ("error_stats",))
 
 
 def _read_link(sys: Path, path: Path) -> Iterator[TreeEntry]:

@@ -10,8 +10,9 @@ from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
 from exporter.config import DeviceSettings, Settings
 from exporter.io.drive_class import Drive, DriveClass
-from exporter.linux import topology
+from exporter.linux import storage_roles, topology
 from exporter.linux.device import Device
+from exporter.linux.storage_roles import RememberedRole
 from exporter.linux.topology import Topology
 
 #: Time between two searches for MySQL servers, in seconds. The second value applies while no server
@@ -36,6 +37,7 @@ class TopologySurvey:
     The topology is an immutable value that is replaced as a whole, so other threads may read it.
 
     on_drives (argument): called after each refresh with the drives, keyed by device name.
+    remembered (argument and attribute): the last roles of MySQL servers, also of those that ended.
     topology: the last topology; None before the first refresh that succeeded.
     refreshed_at_unix_time: the time of the last refresh that succeeded, in seconds; None before it.
     """
@@ -46,11 +48,13 @@ class TopologySurvey:
         clock: Clock,
         collector_status: CollectorStatus,
         on_drives: Callable[[Mapping[str, Drive]], None],
+        remembered: tuple[RememberedRole, ...] = (),
     ) -> None:
         self.settings = settings
         self._clock = clock
         self._collector_status = collector_status
         self._on_drives = on_drives
+        self.remembered = remembered
         self._servers_searched_at = self._queues_read_at = float("-inf")
         self.topology: Topology | None = None
         self.refreshed_at_unix_time: float | None = None
@@ -73,6 +77,7 @@ class TopologySurvey:
                 path.rootfs,
                 self.topology,
                 self.settings.role,
+                remembered=self.remembered,
                 look_for_servers=searching,
                 read_queues=with_queues,
             ),
@@ -83,6 +88,13 @@ class TopologySurvey:
             self._servers_searched_at = now
         if with_queues:
             self._queues_read_at = now
+        self.remembered = storage_roles.remembered_roles(
+            self.remembered,
+            current.roles,
+            current.servers,
+            now=self._clock.wall(),
+            keep_days=self.settings.survey.keep_role_days,
+        )
         self.topology = current
         self.refreshed_at_unix_time = self._clock.wall()
         self._on_drives(drives_from_topology(current, self.settings.device))

@@ -10,8 +10,9 @@ from exporter.linux import pcie
 from exporter.linux.block import BlockDevice
 from exporter.linux.device import Device
 from exporter.linux.device_identity import DeviceIdentity
+from exporter.linux.filesystems import Filesystem
 from exporter.linux.pcie import PcieErrors
-from exporter.linux.topology import Filesystem, Topology
+from exporter.linux.topology import Topology
 from exporter.metrics import device_families as metrics
 from exporter.metrics.desc import Sample
 
@@ -19,26 +20,36 @@ _UNKNOWN = DriveIdentity()
 
 
 def filesystem_samples(topology: Topology, wanted: Callable[[str], bool]) -> Iterator[Sample]:
-    """Yields the mounts and roles of drives, and ssd_filesystem_* of the mounts with a role.
+    """Yields mounts, roles of drives, the state of filesystems on them, and the state of ZFS pools.
 
     wanted: returns True for the name of a device that is exposed.
     """
-    role_mountpoints = {role.mountpoint for role in topology.roles}
     for filesystem in topology.filesystems:
         for device in filter(wanted, filesystem.devices):
             yield metrics.MOUNT_INFO(1, device, filesystem.mountpoint, filesystem.fstype)
-            if filesystem.mountpoint in role_mountpoints:
+            if filesystem.is_watched:
                 yield from _filesystem_state(device, filesystem)
-    # This is a set, because two servers with the same role on one drive must result in one series.
-    roles = {(device, role.name) for role in topology.roles for device in role.devices}
-    for device, role_name in sorted(roles):
-        if wanted(device):
-            yield metrics.ROLE_INFO(1, device, role_name)
+    # Keyed by drive and role, because two servers with the same role on one drive must result in
+    # one series. The value is True if one of these servers runs, and None for a role of settings.
+    roles: dict[tuple[str, str], bool | None] = {}
+    for role in topology.roles:
+        runs = False if role.has_ended else None if role.pid is None else True
+        for device in filter(wanted, role.devices):
+            key = device, role.name
+            roles[key] = roles.get(key) or runs
+    for (device, role_name), runs in sorted(roles.items()):
+        yield metrics.ROLE_INFO(1, device, role_name)
+        if runs is not None:
+            yield metrics.ROLE_ACTIVE(int(runs), device, role_name)
+    for pool, state in topology.pool_states.items():
+        yield metrics.ZFS_POOL_STATE(1, pool, state)
 
 
 def _filesystem_state(device: str, filesystem: Filesystem) -> Iterator[Sample]:
     labels = device, filesystem.mountpoint
     yield metrics.FILESYSTEM_READONLY(int(filesystem.readonly), *labels)
+    if filesystem.failed is not None:
+        yield metrics.FILESYSTEM_FAILED(int(filesystem.failed), *labels)
     if filesystem.errors is not None:
         yield metrics.FILESYSTEM_ERRORS(filesystem.errors, *labels)
     if filesystem.usage is not None:

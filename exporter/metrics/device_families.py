@@ -89,23 +89,44 @@ MOUNT_INFO = MetricDesc(
 )
 ROLE_INFO = MetricDesc(
     "ssd_device_role_info",
-    "Role of the drive for a running MySQL or MariaDB server, or from the settings; the value "
-    "is always 1 (the server's command line and option files, settings). Option files inside a "
-    "container are not read.",
+    "Role of the drive for a MySQL or MariaDB server, or from the settings; the value is always "
+    "1 (the server's command line and option files, settings). The role of a server that has "
+    "ended is kept for 7 days. Option files inside a container are not read.",
+    ("device", "role"),
+)
+ROLE_ACTIVE = MetricDesc(
+    "ssd_device_role_active",
+    "1 if a server with this role runs, 0 if it has ended: see ssd_device_role_info (processes). "
+    "A role from the settings has no sample.",
     ("device", "role"),
 )
 FILESYSTEM_READONLY = MetricDesc(
     "ssd_filesystem_readonly",
-    "1 if the filesystem or its mount is read-only (mountinfo). A filesystem on several "
-    "drives has one series per drive: do not sum over devices.",
+    "1 if nothing can be written: the filesystem or its mount is read-only, or an error has "
+    "stopped its writes (mountinfo, stat). A filesystem on several drives has one series per "
+    "drive: do not sum over devices.",
+    ("device", "mountpoint"),
+)
+FILESYSTEM_FAILED = MetricDesc(
+    "ssd_filesystem_failed",
+    "1 if an error has stopped the writes of the filesystem (mountinfo: ro without a read-only "
+    "mount, emergency_ro, shutdown; XFS: stat returns EIO). 0 if an administrator mounted it "
+    "read-only. A filesystem on several drives has one series per drive.",
     ("device", "mountpoint"),
 )
 FILESYSTEM_ERRORS = MetricDesc(
     "ssd_filesystem_errors_total",
-    "Errors recorded in the ext4 superblock (sysfs errors_count). A filesystem on several "
-    "drives has one series per drive: do not sum over devices.",
+    "Errors that ext4 recorded in its superblock, or btrfs in its device statistics (sysfs "
+    "errors_count, error_stats). XFS counts none. A filesystem on several drives has one series "
+    "per drive: do not sum over devices.",
     ("device", "mountpoint"),
     "counter",
+)
+ZFS_POOL_STATE = MetricDesc(
+    "ssd_zfs_pool_state_info",
+    "State of a ZFS pool, such as ONLINE, DEGRADED or SUSPENDED; the value is always 1 "
+    "(/proc/spl/kstat/zfs). The kernel does not report the drives of a pool there.",
+    ("pool", "state"),
 )
 FILESYSTEM_SIZE = MetricDesc(
     "ssd_filesystem_size_bytes",

@@ -11,8 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exporter.errors import ParseError
-from exporter.linux import topology
-from exporter.linux.topology import Filesystem, FilesystemUsage, StorageRole, Topology
+from exporter.linux import filesystems, topology
+from exporter.linux.filesystems import Filesystem, FilesystemUsage
+from exporter.linux.storage_roles import StorageRole
+from exporter.linux.topology import Topology
 from tests.duration import at_most
 from tests.fuzz import examples
 from tests.linux import trees
@@ -406,17 +408,17 @@ def test_queue_settings_are_read_again_on_request(sys: Sys) -> None:
 def test_usage(tmp_path: Path) -> None:
     """Size and available space are those of statvfs(3), below the given root."""
     found = os.statvfs(tmp_path)
-    usage = topology.read_usage(tmp_path.parent, f"/{tmp_path.name}")
+    usage = filesystems.read_usage(tmp_path.parent, f"/{tmp_path.name}")
     assert usage is not None
     assert found.f_blocks * found.f_frsize == usage.size_bytes
     assert 0 <= usage.avail_bytes <= usage.size_bytes
-    assert isinstance(topology.read_usage(Path("/"), "/"), FilesystemUsage)
+    assert isinstance(filesystems.read_usage(Path("/"), "/"), FilesystemUsage)
 
 
 @pytest.mark.parametrize("mountpoint", ["/gone", "/a\0b", "/" + "x" * 300])
 def test_usage_of_absent_mountpoint_is_unknown(tmp_path: Path, mountpoint: str) -> None:
     """The usage of an absent or invalid mountpoint is None."""
-    assert topology.read_usage(tmp_path, mountpoint) is None
+    assert filesystems.read_usage(tmp_path, mountpoint) is None
 
 
 @pytest.mark.parametrize(
@@ -425,5 +427,5 @@ def test_usage_of_absent_mountpoint_is_unknown(tmp_path: Path, mountpoint: str) 
 def test_error_count(tmp_path: Path, text: str, expected: int | None) -> None:
     """The count is that of the partition; a malformed number is unknown."""
     Sys(tmp_path).write("fs/ext4/cciss!c0d0p1", {"errors_count": text})
-    assert expected == topology.read_error_count(tmp_path, "cciss/c0d0p1")
-    assert topology.read_error_count(tmp_path, "sda1") is None
+    assert expected == filesystems.read_error_count(tmp_path, "cciss/c0d0p1")
+    assert filesystems.read_error_count(tmp_path, "sda1") is None

@@ -138,12 +138,12 @@ def test_unwanted_devices_have_no_samples(sys: Sys) -> None:
 def test_catalogue() -> None:
     """Every family has a name, a type and a HELP text."""
     rows = [each for each in vars(metrics).values() if isinstance(each, MetricDesc)]
-    assert len({row.name for row in rows}) == len(rows) == 17
+    assert len({row.name for row in rows}) == len(rows) == 20
     for row in rows:
         assert row.name.startswith("ssd_")
         assert row.name.endswith("_total") == (row.kind == "counter")
         assert row.help.endswith(".")
-        assert row.labels[0] == "device"
+        assert row.labels[0] == ("pool" if row is metrics.ZFS_POOL_STATE else "device")
 
 
 def test_this_machine() -> None:
@@ -208,11 +208,13 @@ def test_mounts_and_roles(host: Sys) -> None:
     assert roles == found["ssd_device_role_info"]
 
 
-def test_only_mounts_with_a_role_have_filesystem_samples(host: Sys) -> None:
-    """A filesystem with a role is exposed for each of its drives; others are not."""
+def test_the_state_of_every_mount_is_exposed(host: Sys) -> None:
+    """The usage is exposed only for a filesystem with a role."""
     found = filesystem_values(host)
     labels = {("sda", "/data"), ("sdb", "/data")}
-    assert dict.fromkeys(labels, 1) == found["ssd_filesystem_readonly"]
+    readonly = {**dict.fromkeys(labels, 1), ("vda", "/"): 0}
+    assert readonly == found["ssd_filesystem_readonly"]
+    assert readonly == found["ssd_filesystem_failed"]
     assert dict.fromkeys(labels, 3) == found["ssd_filesystem_errors_total"]
     for family in ("ssd_filesystem_size_bytes", "ssd_filesystem_avail_bytes"):
         assert labels == found[family].keys()
