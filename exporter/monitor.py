@@ -15,13 +15,13 @@ from exporter import __version__
 from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
 from exporter.config import Settings, device_filter
-from exporter.io import accumulators, survey
+from exporter.io import accumulators, last_roles, survey
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
 from exporter.io.sampler import Sampler
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
 from exporter.io.survey import TopologySurvey
-from exporter.linux import softirqs, softnet_stat, storage_roles
+from exporter.linux import softirqs, softnet_stat
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.files import Parsed
 from exporter.metrics import (
@@ -118,7 +118,7 @@ class Monitor:
             clock,
             self.collector_status,
             self.sampler.update_drives,
-            storage_roles.from_state(state.get("roles")),
+            last_roles.from_state(state.get("roles")),
         )
         self._saved_inventory = state.get("inventory")
         self.health = self._new_health_monitor(children, history) if is_enabled["smart"] else None
@@ -221,7 +221,7 @@ class Monitor:
                 ),
                 "inventory": inventory,
                 "probe": self.probe.to_state() if self.probe else self._saved_probe,
-                "roles": storage_roles.to_state(self.survey.remembered),
+                "roles": last_roles.to_state(self.survey.remembered),
             }
 
     def _new_health_monitor(

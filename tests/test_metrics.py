@@ -70,7 +70,7 @@ LABELS = {
     *("mode", "cpu", "vector", "cgroup", "collector", "reason"),
     *("version", "python", "smartctl", "fio", "kernel"),
     *("sensor", "level", "warning", "bit", "bound", "method", "issue", "id", "attribute"),
-    *("result", "command", "idle", "pool", "state"),
+    *("result", "command", "idle", "pool", "state", "action"),
     *("profile", "stat", "period", "phase", "engine", "rw", "bs", "iodepth", "numjobs"),
     *("direct", "fsync", "file_bytes", "fio_version"),
 }

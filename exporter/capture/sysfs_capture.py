@@ -32,6 +32,7 @@ _ATTRIBUTES = (
     *("current_link_speed", "current_link_width", "max_link_speed", "max_link_width"),
     *("aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal", "speed"),
     *("md/level", "md/array_state", "md/raid_disks", "md/degraded", "dm/name"),
+    *("md/sync_action", "md/sync_completed"),
     *("queue/scheduler", "queue/write_cache", "queue/fua", "queue/rotational"),
     *("queue/nr_requests", "queue/discard_max_bytes", "queue/logical_block_size"),
     *("queue/physical_block_size", "queue/optimal_io_size"),

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
 from exporter.config import DeviceSettings, Settings
+from exporter.io import last_roles
 from exporter.io.drive_class import Drive, DriveClass
-from exporter.linux import storage_roles, topology
+from exporter.linux import topology
 from exporter.linux.device import Device
-from exporter.linux.storage_roles import RememberedRole
-from exporter.linux.topology import Topology
+from exporter.linux.topology import RememberedRole, Topology
 
 #: Time between two searches for MySQL servers, in seconds. The second value applies while no server
 #: is known. A search reads all processes. For 500 processes this takes 20 ms of CPU time, as much
@@ -88,7 +88,7 @@ class TopologySurvey:
             self._servers_searched_at = now
         if with_queues:
             self._queues_read_at = now
-        self.remembered = storage_roles.remembered_roles(
+        self.remembered = last_roles.remembered_roles(
             self.remembered,
             current.roles,
             current.servers,

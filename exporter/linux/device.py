@@ -31,6 +31,9 @@ from exporter.linux.scsi_sysfs import AtaIdentity, Attachment
 #: The speed of the fastest SATA generation, in Gbit/s: the maximum of a SATA drive at a SAS port.
 _MAX_SATA_GIGABITS = 6.0
 
+#: The values of sync_action in https://docs.kernel.org/admin-guide/md.html.
+_SYNC_ACTIONS = frozenset({"idle", "recover", "resync", "check", "repair", "reshape", "frozen"})
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceEntry:
@@ -106,6 +109,20 @@ class DeviceState:
 
 
 @dataclass(frozen=True, slots=True)
+class ArraySync:
+    """What an md array synchronizes.
+
+    action: ``idle``, ``recover`` (a rebuild), ``resync``, ``check``, ``repair``, ``reshape`` or
+        ``frozen``.
+    progress_ratio: the completed share of the action, 0 to 1. None means that there is no action,
+        or that it is delayed.
+    """
+
+    action: str
+    progress_ratio: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """A disk of /sys/block with its identity and its state.
 
@@ -114,6 +131,7 @@ class Device:
     state: the state at the last reading.
     degraded_members: the number of missing members of an md array. None for other disks, and for
         RAID levels without redundancy.
+    sync: what an md array synchronizes; None for other disks.
     entry: the directory entries of the disk. The next reading compares them.
     revalidation_files: the files by which the next reading checks that the disk is the same.
     state_files: the files from which the next reading reads the state.
@@ -124,6 +142,7 @@ class Device:
     identity: DeviceIdentity
     state: DeviceState
     degraded_members: int | None
+    sync: ArraySync | None
     entry: DeviceEntry
     revalidation_files: RevalidationFiles
     state_files: StateFiles
@@ -177,6 +196,21 @@ def read_degraded_members(disk: Path) -> int | None:
     disk: the disk's directory in sysfs.
     """
     return files.read_integer(disk / "md" / "degraded")
+
+
+def read_sync(disk: Path) -> ArraySync | None:
+    """Returns what an md array synchronizes; None if this is not an md array, or not known.
+
+    disk: the disk's directory in sysfs.
+    """
+    action = files.read_attribute(disk / "md" / "sync_action")
+    if action not in _SYNC_ACTIONS:
+        return None
+    # The text is "1234 / 5678" in sectors, or "none" or "delayed".
+    done, _, total = (files.read_attribute(disk / "md" / "sync_completed") or "").partition(" / ")
+    if not (done.isdecimal() and total.isdecimal() and 0 < int(total) < files.COUNTER_END):
+        return ArraySync(action)
+    return ArraySync(action, min(1.0, int(done) / int(total)))
 
 
 def nvme_state_files(controllers: Iterable[tuple[Path, Path | None]]) -> StateFiles:
@@ -249,6 +283,7 @@ def _reread(known: Device, *, read_queue: bool) -> Parsed[Device | None]:
         identity=known.identity,
         state=state.value,
         degraded_members=read_degraded_members(directory) if disk.kind == "md" else None,
+        sync=read_sync(directory) if disk.kind == "md" else None,
         entry=known.entry,
         revalidation_files=known.revalidation_files,
         state_files=known.state_files,
@@ -275,6 +310,7 @@ def _read_new(sys: Path, entry: DeviceEntry) -> Parsed[Device | None]:
         identity=identity,
         state=state.value,
         degraded_members=read_degraded_members(directory) if disk.kind == "md" else None,
+        sync=read_sync(directory) if disk.kind == "md" else None,
         entry=entry,
         revalidation_files=RevalidationFiles(
             diskseq=directory / "diskseq", number=directory / "dev", size=directory / "size"

@@ -17,8 +17,8 @@ is in /proc/spl/kstat/zfs/<pool>/state (module/zfs/spa_stats.c of OpenZFS).
 import errno
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -68,8 +68,9 @@ class Filesystem:
     devices: the names of the drives below the filesystem.
     readonly: true if nothing can be written: the filesystem or this mount is read-only, or an error
         has stopped its writes.
-    failed: true if an error has stopped its writes. None means unknown: the mount is only visible
-        in the exporter's own mount namespace, in which systemd makes mounts read-only.
+    failed: true if an error has stopped its writes, or if its drive has disappeared. None means
+        unknown: the mount is only visible in the exporter's own mount namespace, in which systemd
+        makes mounts read-only.
     is_watched: true if the state is exported: the mount has a `StorageRole`, or is neither a mount
         of a container nor of a type that is never written.
     usage: the size and the free space. It is read only if the mount has a `StorageRole`. None means
@@ -89,7 +90,13 @@ class Filesystem:
 
 
 def read(
-    sys: Path, root: Path, mounts: Mounts, storage: Stack, role_mountpoints: Collection[str]
+    sys: Path,
+    root: Path,
+    mounts: Mounts,
+    storage: Stack,
+    *,
+    role_mountpoints: Collection[str],
+    known: Iterable[Filesystem] = (),
 ) -> Iterator[Filesystem]:
     """Yields the filesystems on block devices, each once, and each further mount that has a role.
 
@@ -97,7 +104,10 @@ def read(
 
     root: the directory at which the host's root filesystem is mounted for this process.
     role_mountpoints: the mountpoints that have a `StorageRole`.
+    known: the filesystems of the previous reading. A filesystem whose drive has disappeared since
+        is returned as failed while it is mounted.
     """
+    before = {(each.mountpoint, each.number): each for each in known}
     reported: set[tuple[str, str]] = set()
     error_files = _btrfs_error_files(sys)
     for mount in visible_mounts(mounts):
@@ -106,7 +116,10 @@ def read(
         if not has_role and (is_repeated or len(reported) >= _MAX_FILESYSTEMS):
             continue
         names = storage.devices_of(mount)
+        last = before.get((mount.mountpoint, mount.number))
         if not names:
+            if last is not None and not mount.number.startswith("0:"):
+                yield replace(last, readonly=True, failed=True, usage=None, errors=None)
             continue
         reported.add((mount.number, mount.root))
         is_watched = has_role or _has_state(mount)
@@ -115,7 +128,8 @@ def read(
             mountpoint=mount.mountpoint,
             fstype=mount.fstype,
             number=mount.number,
-            devices=storage.drives_of(mount),
+            # A dm or md device remains in /sys after its last drive has disappeared.
+            devices=storage.drives_of(mount) or (() if last is None else last.devices),
             # A mount of the exporter's own mount namespace may be read-only although the host can
             # write to it, because of ProtectSystem= of systemd.
             readonly=bool(failed)

@@ -2,8 +2,11 @@
 
 The topology combines the results of these modules: the disks of /sys/block (`device`), the
 structure of stacked devices such as dm and md (`stack`), the mounts (`mountinfo`), the filesystems
-(`filesystems`), the running MySQL servers (`mysqld`), and what directories and devices are used for
-(`storage_roles`).
+(`filesystems`), and the running MySQL servers (`mysqld`).
+
+A role of a MySQL server is kept after the server has ended. InnoDB aborts when it cannot write, so
+the role would otherwise disappear when the filesystem of the database fails. For the same reason
+a mounted filesystem is kept after its drive has disappeared.
 
 A drive is a disk at the bottom of a stack. Terms of NVMe: a controller provides one or more
 namespaces, and each namespace is a disk. With multipath, a namespace also has one hidden disk per
@@ -27,18 +30,66 @@ from exporter.linux import (
     mysqld,
     nvme_sysfs,
     stack,
-    storage_roles,
 )
 from exporter.linux.device import Device, DeviceEntry
 from exporter.linux.faults import Faults
 from exporter.linux.files import Parsed
 from exporter.linux.filesystems import Filesystem
-from exporter.linux.mountinfo import Mounts
+from exporter.linux.mountinfo import Mount, Mounts
 from exporter.linux.mysqld import MysqlServer
 from exporter.linux.stack import Stack
-from exporter.linux.storage_roles import RememberedRole, StorageRole
 
 _NO_ROLES: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+
+#: Identifies a filesystem: its device number and type. An autofs and the filesystem that it mounts
+#: may have the same number.
+_FilesystemKey = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class StorageRole:
+    """The purpose of a directory, and the drives below it.
+
+    name: the purpose, such as ``mysql-data``.
+    pid: the process ID of the MySQL server that uses the directory; None for a role from the
+        settings, and for the last role of a server that has ended.
+    directory: the path in the server's view, or as in the settings. Empty if the settings name a
+        device.
+    mountpoint: the mountpoint of the filesystem in the host's view. None if the host does not mount
+        it, if the settings name a device, or if a server's directory is not on block devices.
+    devices: the names of the drives below the directory.
+    has_ended: true if this is the last role of a server that has ended.
+    """
+
+    name: str
+    pid: int | None
+    directory: str
+    mountpoint: str | None
+    devices: tuple[str, ...]
+    has_ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RememberedRole:
+    """The last role of a MySQL server that runs or has ended.
+
+    name, directory, mountpoint, devices: as in `StorageRole`.
+    cgroup: the control group of the server; None if it is unknown.
+    seen_at_unix_time: when the server was last seen, in seconds of Unix time.
+    """
+
+    name: str
+    directory: str
+    mountpoint: str | None
+    devices: tuple[str, ...]
+    cgroup: str | None
+    seen_at_unix_time: float
+
+    @property
+    def place(self) -> tuple[str, str | tuple[str, ...]]:
+        """The name of the role, and its mountpoint or devices."""
+        return self.name, self.mountpoint or self.devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +162,7 @@ def read(
     else:
         servers = Parsed(known.servers)
     faults += parsed_mounts.faults + servers.faults
-    roles = storage_roles.find(
+    roles = _find_roles(
         servers.value, remembered, configured, root=root, mounts=mounts, storage=storage
     )
     mountpoints = {role.mountpoint for role in roles if role.mountpoint is not None}
@@ -119,7 +170,16 @@ def read(
         devices=devices,
         stack=storage,
         mounts=mounts,
-        filesystems=tuple(filesystems.read(sys, root, mounts, storage, mountpoints)),
+        filesystems=tuple(
+            filesystems.read(
+                sys,
+                root,
+                mounts,
+                storage,
+                role_mountpoints=mountpoints,
+                known=() if known is None else known.filesystems,
+            )
+        ),
         pool_states=filesystems.read_pool_states(proc),
         servers=servers.value,
         roles=roles,
@@ -180,6 +240,115 @@ def _list_inodes(directory: Path) -> dict[str, int]:
             return {entry.name: entry.inode() for entry in islice(entries, files.MAX_NAMES)}
     except OSError:
         return {}
+
+
+def _find_roles(
+    servers: Collection[MysqlServer],
+    remembered: Sequence[RememberedRole],
+    configured: Mapping[str, Sequence[str]],
+    *,
+    root: Path,
+    mounts: Mounts,
+    storage: Stack,
+) -> tuple[StorageRole, ...]:
+    """Returns the roles of running servers, the last roles of other servers, and those of settings.
+
+    configured: lists of directories of the host and names of devices, keyed by the role.
+    root: the directory at which the host's root filesystem is mounted for this process.
+    """
+    by_filesystem = _mounts_by_filesystem(mounts)
+    running = tuple(_server_roles(servers, by_filesystem, storage))
+    return (
+        *running,
+        *_last_roles(remembered, running, mounts, storage),
+        *_configured_roles(configured, root, mounts, by_filesystem, storage),
+    )
+
+
+def _last_roles(
+    remembered: Sequence[RememberedRole],
+    running: Collection[StorageRole],
+    mounts: Mounts,
+    storage: Stack,
+) -> Iterator[StorageRole]:
+    """Yields the roles without a running server whose filesystem is still mounted.
+
+    The filesystem must be mounted at the same place. A directory whose filesystem was unmounted
+    belongs to the filesystem above it, which does not have the role.
+    """
+    known = {(role.name, role.mountpoint or role.devices) for role in running}
+    by_mountpoint = {mount.mountpoint: mount for mount in filesystems.visible_mounts(mounts)}
+    for role in remembered:
+        if role.place in known:
+            continue
+        if role.mountpoint is None:
+            devices = tuple(name for name in role.devices if name in storage.disks)
+        else:
+            mount = by_mountpoint.get(role.mountpoint)
+            # Without drives in /sys, the drives of the mounted filesystem have disappeared.
+            devices = () if mount is None else storage.drives_of(mount) or role.devices
+        if devices:
+            yield StorageRole(
+                role.name, None, role.directory, role.mountpoint, devices, has_ended=True
+            )
+
+
+def _server_roles(
+    servers: Collection[MysqlServer],
+    by_filesystem: Mapping[_FilesystemKey, list[Mount]],
+    storage: Stack,
+) -> Iterator[StorageRole]:
+    for server in servers:
+        for role in server.directories:
+            mount = mountinfo.mount_containing(server.mounts, role.directory)
+            if mount is None:
+                continue
+            drives = storage.drives_of(mount)
+            mountpoint = _host_mountpoint(mount, by_filesystem) if drives else None
+            yield StorageRole(role.role, server.pid, role.directory, mountpoint, drives)
+
+
+def _configured_roles(
+    configured: Mapping[str, Sequence[str]],
+    root: Path,
+    mounts: Mounts,
+    by_filesystem: Mapping[_FilesystemKey, list[Mount]],
+    storage: Stack,
+) -> Iterator[StorageRole]:
+    for name, places in configured.items():
+        for place in places:
+            if not place.startswith("/"):
+                yield StorageRole(name, None, "", None, storage.leaves_of(place))
+                continue
+            directory = files.resolve_symlinks(root, place)
+            mount = mountinfo.mount_containing(mounts.mounts, directory)
+            if mount is not None:
+                mountpoint = _host_mountpoint(mount, by_filesystem)
+                yield StorageRole(name, None, place, mountpoint, storage.drives_of(mount))
+
+
+def _mounts_by_filesystem(mounts: Mounts) -> dict[_FilesystemKey, list[Mount]]:
+    by_filesystem: dict[_FilesystemKey, list[Mount]] = {}
+    for mount in filesystems.visible_mounts(mounts):
+        by_filesystem.setdefault((mount.number, mount.fstype), []).append(mount)
+    return by_filesystem
+
+
+def _host_mountpoint(
+    mount: Mount, by_filesystem: Mapping[_FilesystemKey, list[Mount]]
+) -> str | None:
+    """Returns the host's mountpoint of a mount's filesystem; None if the host does not mount it.
+
+    If the host has several mounts of the filesystem, those that are not bind mounts are preferred.
+    Of these, the one with the same root as `mount` is preferred, because a btrfs has one mount per
+    subvolume.
+
+    mount: a mount as a MySQL server or the host sees it.
+    by_filesystem: the mounts of the host, keyed by filesystem.
+    """
+    candidates = by_filesystem.get((mount.number, mount.fstype), ())
+    best = min(candidates, key=lambda m: (m.is_bind, m.root != mount.root), default=None)
+    return None if best is None else best.mountpoint
 
 
 def _first_namespaces(devices: Collection[Device]) -> dict[str, str]:

@@ -73,6 +73,10 @@ def samples(
             yield from _pcie_errors(name, device, topology)
         elif device.degraded_members is not None and any(map(wanted, topology.leaves_of(name))):
             yield metrics.MD_DEGRADED(device.degraded_members, name)
+            if device.sync is not None:
+                yield metrics.MD_SYNC_ACTION(1, name, device.sync.action)
+                if device.sync.progress_ratio is not None:
+                    yield metrics.MD_SYNC_PROGRESS(device.sync.progress_ratio, name)
 
 
 def model_name(kernel: DeviceIdentity) -> str:

@@ -74,6 +74,18 @@ MD_DEGRADED = MetricDesc(
     "Missing members of a Linux software RAID array (sysfs md/degraded).",
     ("device",),
 )
+MD_SYNC_ACTION = MetricDesc(
+    "ssd_md_sync_action_info",
+    "What a Linux software RAID array synchronizes: recover is a rebuild, idle means nothing; "
+    "the value is always 1 (sysfs md/sync_action).",
+    ("device", "action"),
+)
+MD_SYNC_PROGRESS = MetricDesc(
+    "ssd_md_sync_progress_ratio",
+    "Completed share of ssd_md_sync_action_info (sysfs md/sync_completed). No sample while the "
+    "array is idle or the action is delayed.",
+    ("device",),
+)
 PARTITION_MISALIGNED = MetricDesc(
     "ssd_partition_misaligned",
     "1 if a partition does not start at a multiple of the physical block size, at least 4096 "
@@ -109,9 +121,9 @@ FILESYSTEM_READONLY = MetricDesc(
 )
 FILESYSTEM_FAILED = MetricDesc(
     "ssd_filesystem_failed",
-    "1 if an error has stopped the writes of the filesystem (mountinfo: ro without a read-only "
-    "mount, emergency_ro, shutdown; XFS: stat returns EIO). 0 if an administrator mounted it "
-    "read-only. A filesystem on several drives has one series per drive.",
+    "1 if an error has stopped the writes of the filesystem, or its drive has disappeared "
+    "(mountinfo, XFS: stat). 0 if an administrator mounted it read-only. A filesystem on several "
+    "drives has one series per drive: do not sum over devices.",
     ("device", "mountpoint"),
 )
 FILESYSTEM_ERRORS = MetricDesc(

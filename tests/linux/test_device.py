@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from exporter.linux import device, topology
-from exporter.linux.device import Device, DeviceEntry
+from exporter.linux.device import ArraySync, Device, DeviceEntry
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.links import LinkSpeed
 from exporter.linux.pcie import PcieErrors
@@ -268,6 +268,25 @@ def test_md(sys: Sys) -> None:
     assert again is not None
     assert again.degraded_members == 0
     assert device_of(sys, "sda").degraded_members is None
+
+
+@pytest.mark.parametrize(
+    ("action", "completed", "expected"),
+    [
+        ("idle", "none", ArraySync("idle")),
+        ("recover", "250 / 1000", ArraySync("recover", 0.25)),
+        ("recover", "delayed", ArraySync("recover")),
+        ("check", "5 / 0", ArraySync("check")),
+        ("garbage", "1 / 2", None),
+    ],
+)
+def test_what_an_array_synchronizes(
+    sys: Sys, action: str, completed: str, expected: ArraySync | None
+) -> None:
+    trees.sata(sys)
+    trees.md(sys, "md0", "sda", degraded=1)
+    sys.write("block/md0", {"md/sync_action": action, "md/sync_completed": completed})
+    assert expected == device_of(sys, "md0").sync
 
 
 def test_unusual_characters_in_names(sys: Sys) -> None:

@@ -96,6 +96,26 @@ def test_the_mount_of_a_database_is_watched_wherever_it_is(sys: Sys) -> None:
     assert [True] == [each.is_watched for each in read(sys, line)]
 
 
+def test_a_mounted_filesystem_whose_drive_has_disappeared_has_failed(sys: Sys) -> None:
+    """The kernel keeps the mount; a filesystem that was unmounted before is gone."""
+    trees.sata(sys)
+    trees.virtio(sys)
+    host = sys.root.parent
+    root, data = mount_line(sys.number("vda"), "/"), mount_line(sys.number("sda"), "/data")
+    before = read(sys, root, data)
+    assert [("/", False), ("/data", False)] == [(each.mountpoint, each.failed) for each in before]
+    known = topology.read(sys.root, host / "proc", host).value
+    (sys.root / "block/sda").unlink()
+    found = topology.read(sys.root, host / "proc", host, known).value
+    found = topology.read(sys.root, host / "proc", host, found).value
+    assert [("/", False, ("vda",)), ("/data", True, ("sda",))] == [
+        (each.mountpoint, each.failed, each.devices) for each in found.filesystems
+    ]
+    (host / "proc/1/mountinfo").write_text(root)
+    after = topology.read(sys.root, host / "proc", host, found).value
+    assert ["/"] == [each.mountpoint for each in after.filesystems]
+
+
 def test_errors_of_btrfs_are_summed_over_its_devices(sys: Sys) -> None:
     trees.sata(sys)
     trees.virtio(sys)

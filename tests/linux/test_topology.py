@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from exporter.errors import ParseError
 from exporter.linux import filesystems, topology
 from exporter.linux.filesystems import Filesystem, FilesystemUsage
-from exporter.linux.storage_roles import StorageRole
-from exporter.linux.topology import Topology
+from exporter.linux.topology import StorageRole, Topology
 from tests.duration import at_most
 from tests.fuzz import examples
 from tests.linux import trees

@@ -138,7 +138,7 @@ def test_unwanted_devices_have_no_samples(sys: Sys) -> None:
 def test_catalogue() -> None:
     """Every family has a name, a type and a HELP text."""
     rows = [each for each in vars(metrics).values() if isinstance(each, MetricDesc)]
-    assert len({row.name for row in rows}) == len(rows) == 20
+    assert len({row.name for row in rows}) == len(rows) == 22
     for row in rows:
         assert row.name.startswith("ssd_")
         assert row.name.endswith("_total") == (row.kind == "counter")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporter.linux import storage_roles, topology
-from exporter.linux.storage_roles import RememberedRole
-from exporter.linux.topology import Topology
+from exporter.io import last_roles
+from exporter.linux import topology
+from exporter.linux.topology import RememberedRole, Topology
 from tests.fuzz import examples
 from tests.linux import trees
 from tests.linux.trees import Sys, mount_line
@@ -49,7 +49,7 @@ class Host:
         found = topology.read(
             self.sys.root, self.place / "proc", self.place, remembered=self.remembered
         ).value
-        self.remembered = storage_roles.remembered_roles(
+        self.remembered = last_roles.remembered_roles(
             self.remembered, found.roles, found.servers, now=self.now, keep_days=keep_days
         )
         return found
@@ -85,7 +85,7 @@ def test_the_mountpoint_of_an_ended_server_keeps_its_usage_and_state(host: Host)
 
 def test_the_role_remains_after_a_restart_of_the_exporter(host: Host) -> None:
     host.ends(77)
-    host.remembered = storage_roles.from_state(storage_roles.to_state(host.remembered))
+    host.remembered = last_roles.from_state(last_roles.to_state(host.remembered))
     assert [("vdb",)] == data_drives(host.survey())
 
 
@@ -127,7 +127,7 @@ def test_the_last_role_in_a_container_is_kept_by_device(tmp_path: Path) -> None:
     host.survey()
     host.ends(77)
     assert [("vdb",)] == data_drives(host.survey())
-    assert [] == storage_roles.to_state(host.remembered)
+    assert [] == last_roles.to_state(host.remembered)
 
 
 @given(
@@ -143,6 +143,6 @@ def test_the_last_role_in_a_container_is_kept_by_device(tmp_path: Path) -> None:
 )
 @settings(max_examples=examples(200))
 def test_any_saved_value(saved: Any) -> None:
-    for role in storage_roles.from_state(saved):
+    for role in last_roles.from_state(saved):
         assert role.name
         assert role.mountpoint
