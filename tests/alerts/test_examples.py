@@ -34,7 +34,7 @@ def test_amtool_accepts_the_configuration() -> None:
 
 @pytest.mark.real
 @pytest.mark.parametrize(
-    ("severity", "receiver"), [("critical", "pager"), ("warning", "chat"), ("info", "chat")]
+    ("severity", "receiver"), [("critical", "pager"), ("warning", "ticket"), ("info", "none")]
 )
 def test_only_critical_alerts_go_to_the_pager(severity: str, receiver: str) -> None:
     need("amtool")

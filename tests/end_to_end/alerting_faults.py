@@ -50,9 +50,11 @@ def wear(act: Act) -> Iterator[Until]:
 
 def lost(act: Act) -> Iterator[Until]:
     yield act.after(12)
+    act.host.unmounts("/var/lib/mysql")
     act.host.drives.pull("nvme1n1", "nvme1")
     yield act.fires("SSDDriveLost")
     act.host.drives.plug("nvme1n1", "nvme1")
+    act.host.mounts_again()
     yield act.is_resolved("SSDDriveLost")
 
 

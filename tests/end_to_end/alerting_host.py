@@ -91,6 +91,7 @@ class Host:
         copy_files(FOLDERS / kind.folder, place)
         self.counters = Counters(place, kind.disks)
         self.drives = Drives(place, kind.reports, self.counters)
+        self._unmounted: list[tuple[Path, str]] = []
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -104,6 +105,19 @@ class Host:
         new = partial(mount.sub, rf"\g<1>{options}\g<2>{options}")
         for file in sorted(self.place.glob("proc/*/mountinfo")):
             replace_whole(file, new(file.read_text()))
+
+    def unmounts(self, mountpoint: str) -> None:
+        """Removes a filesystem from the mounts, as before its drive is removed."""
+        for file in sorted(self.place.glob("proc/*/mountinfo")):
+            lines = file.read_text().splitlines(keepends=True)
+            self._unmounted.append((file, "".join(lines)))
+            kept = (line for line in lines if f" {mountpoint} " not in line)
+            replace_whole(file, "".join(kept))
+
+    def mounts_again(self) -> None:
+        """Restores what `unmounts` removed."""
+        while self._unmounted:
+            replace_whole(*self._unmounted.pop())
 
     def attribute(self, path: str, value: str) -> None:
         """Sets the content of a file of /sys."""

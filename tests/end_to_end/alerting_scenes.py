@@ -61,31 +61,32 @@ SCENES: tuple[Scene, ...] = (
         "softirq",
         NVME,
         faults.softirq,
-        _once("chat", "SSDCPUSoftirqBottleneck", ""),
+        _once("ticket", "SSDCPUSoftirqBottleneck", ""),
         "The CPU limits I/O on: nvme1n1",
     ),
     Scene("wear", NVME, faults.wear, _once("pager", "SSDWearCritical", "nvme1n1")),
     Scene("lost", NVME, faults.lost, _once("pager", "SSDDriveLost", "nvme1n1")),
-    Scene("hung", NVME, faults.hung, _once("chat", "SSDDriveNotAnswering", "nvme1n1")),
-    Scene("media", NVME, faults.media, _once("chat", "SSDMediaErrors", "nvme1n1")),
+    Scene("hung", NVME, faults.hung, _once("ticket", "SSDDriveNotAnswering", "nvme1n1")),
+    Scene("media", NVME, faults.media, _once("ticket", "SSDMediaErrors", "nvme1n1")),
     Scene(
         "reallocated",
         SATA,
         faults.reallocated,
-        _once("chat", "SSDReallocatedGrowing", "sda"),
+        _once("ticket", "SSDReallocatedGrowing", "sda"),
         prepared=another_disk,
     ),
     Scene("heat", NVME, faults.heat, _once("pager", "SSDTemperatureCritical", "nvme1n1")),
-    Scene("link", NVME, faults.link, _once("chat", "SSDLinkDegraded", "nvme1n1")),
-    Scene("cliff", NVME, faults.cliff, _once("chat", "SSDWriteCacheFalloff", "nvme1n1")),
+    Scene("link", NVME, faults.link, _once("ticket", "SSDLinkDegraded", "nvme1n1")),
+    Scene("cliff", NVME, faults.cliff, _once("ticket", "SSDWriteCacheFalloff", "nvme1n1")),
     Scene(
         "readonly",
         NVME,
         faults.readonly,
         _once("pager", "SSDFilesystemReadonly", ""),
-        "The filesystem /var/lib/mysql on readonly is mounted read-only. ext4 remounts itself "
-        "read-only after an I/O error. If a database writes to it, fail over. "
-        "Underlying drives: nvme1n1 (Flashworks F900 1.92TB, serial FW9B00000077)",
+        "The filesystem /var/lib/mysql on readonly accepts no writes. After an I/O error ext4 and "
+        "btrfs become read-only, and XFS shuts down. If it holds the data of a database, fail "
+        "over. Then find the first error: `journalctl -k --since -1h`. Drives: nvme1n1 "
+        "(Flashworks F900 1.92TB, serial FW9B00000077)",
     ),
     Scene(
         "probe",
@@ -93,14 +94,14 @@ SCENES: tuple[Scene, ...] = (
         faults.probe,
         # The exporter probes at most once a minute, so it fails once per (shortened) hour.
         tuple(
-            Event("chat", alert, device, status)
+            Event("ticket", alert, device, status)
             for status in ("firing", "resolved")
             for alert, device in (("SSDProbeStale", "nvme1n1"), ("SSDCollectorFailed", ""))
         ),
         prepared=_probed,
         flags=lambda host: (f"--fio.path={host.place / 'fio'}",),
     ),
-    Scene("down", NVME, faults.down, _once("chat", "SSDExporterDown", "")),
+    Scene("down", NVME, faults.down, _once("ticket", "SSDExporterDown", "")),
     Scene(
         "worse-and-worse",
         NVME,
@@ -110,15 +111,25 @@ SCENES: tuple[Scene, ...] = (
             *_once("pager", "SSDDiskStalled", "nvme1n1"),
         ),
     ),
-    Scene("failing", NVME, chains.fails_in_every_way, _once("pager", "SSDDriveFailing", "nvme1n1")),
+    Scene(
+        "failing",
+        NVME,
+        chains.fails_in_every_way,
+        (
+            Event("pager", "SSDDriveFailing", "nvme1n1", "firing"),
+            *_once("pager", "SSDDiskStalled", "nvme1n1"),
+            Event("pager", "SSDDriveFailing", "nvme1n1", "resolved"),
+        ),
+    ),
     Scene(
         "down-and-hot",
         NVME,
         chains.down_with_a_hot_drive,
         (
             Event("pager", "SSDTemperatureCritical", "nvme1n1", "firing"),
-            *_once("chat", "SSDExporterDown", ""),
+            Event("pager", "SSDFailingHostSilent", "", "firing"),
             Event("pager", "SSDTemperatureCritical", "nvme1n1", "resolved"),
+            Event("pager", "SSDFailingHostSilent", "", "resolved"),
         ),
     ),
 )

@@ -137,9 +137,11 @@ class Act:
     def replaces(self, device: str, drive: str) -> Iterator[Until]:
         """Replaces a drive as in alerts/runbooks/replacing-a-drive.md: remove, forget, insert."""
         serial = self.host.drives.identity(drive)[1]
+        self.host.unmounts("/var/lib/mysql")
         self.host.drives.pull(device, drive)
         yield Until(f"{serial} to be forgotten", lambda: self._forgets(serial))
         self.host.drives.plug(device, drive, f"NEW{serial[3:]}")
+        self.host.mounts_again()
 
     def _heard(self, alert: str, status: str) -> Until:
         def is_so() -> bool:

@@ -88,7 +88,7 @@ def without_times(document: Any) -> Any:
             for name, value in document.items()
         }
     return (
-        re.sub(r"(?<=[\[:])\d+(?:ms|[smhdwy])", "T", document)
+        re.sub(r"(?<=[\[:])\d+(?:ms|[smhdwy])|(?<=offset )\d+(?:ms|[smhdwy])", "T", document)
         if isinstance(document, str)
         else document
     )
