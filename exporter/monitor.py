@@ -113,13 +113,8 @@ class Monitor:
         )
         self.sampler.cpu.idle = accumulators.restored_counter(state.get("idle"), self._boot_id)
         self.sampler.cpu.iowait = accumulators.restored_counter(state.get("iowait"), self._boot_id)
-        self.survey = TopologySurvey(
-            settings,
-            clock,
-            self.collector_status,
-            self.sampler.update_drives,
-            last_roles.from_state(state.get("roles")),
-        )
+        on_drives, roles = self.sampler.update_drives, last_roles.from_state(state.get("roles"))
+        self.survey = TopologySurvey(settings, clock, self.collector_status, on_drives, roles)
         self._saved_inventory = state.get("inventory")
         self.health = self._new_health_monitor(children, history) if is_enabled["smart"] else None
         self._smart_collector = self._new_smart_collector()

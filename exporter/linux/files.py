@@ -19,8 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
-from exporter.errors import LimitReached, NotAvailable, ParseError, ReadError, SourceError
-from exporter.linux.faults import Faults
+from exporter.errors import Faults, LimitReached, NotAvailable, ParseError, ReadError, SourceError
 
 T = TypeVar("T")
 

@@ -14,9 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import LimitReached, NotAvailable, ParseError, ReadError
+from exporter.errors import Faults, LimitReached, NotAvailable, ParseError, ReadError
 from exporter.linux import files
-from exporter.linux.faults import Faults
 from exporter.linux.files import Parsed
 
 #: The maximum number of mounts of the host. A host with 250 containers has about 2,000.

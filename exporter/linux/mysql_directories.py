@@ -13,9 +13,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from exporter.errors import LimitReached, ParseError
+from exporter.errors import Faults, LimitReached, ParseError
 from exporter.linux import files
-from exporter.linux.faults import Faults
 from exporter.linux.files import Parsed
 
 #: The options that set a directory, or that decide whether a directory is used.

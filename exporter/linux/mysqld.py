@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import LimitReached, NotAvailable, ParseError, ReadError, SourceError
+from exporter.errors import Faults, LimitReached, NotAvailable, ParseError, ReadError, SourceError
 from exporter.linux import files, mountinfo, mysql_directories, mysqld_processes
-from exporter.linux.faults import Faults
 from exporter.linux.files import Parsed
 from exporter.linux.mountinfo import Mount
 from exporter.linux.mysql_directories import (

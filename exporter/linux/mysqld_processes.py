@@ -20,9 +20,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import LimitReached, NotAvailable, ReadError
+from exporter.errors import Faults, LimitReached, NotAvailable, ReadError
 from exporter.linux import files
-from exporter.linux.faults import Faults
 from exporter.linux.files import Parsed
 
 #: The names of the server processes.

@@ -7,9 +7,8 @@ https://docs.kernel.org/filesystems/proc.html (/proc/softirqs)
 
 from pathlib import Path
 
-from exporter.errors import LimitReached, ParseError
+from exporter.errors import Faults, LimitReached, ParseError
 from exporter.linux import files
-from exporter.linux.faults import Faults
 from exporter.linux.files import Parsed
 
 #: The numbers of runs since boot. The first key is the kernel's name of the vector, and the second

@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
-from exporter.errors import LimitReached, NotAvailable, ParseError, ReadError
+from exporter.errors import Faults, LimitReached, NotAvailable, ParseError, ReadError
 from exporter.linux import (
     block,
     device,
@@ -32,7 +32,6 @@ from exporter.linux import (
     stack,
 )
 from exporter.linux.device import Device, DeviceEntry
-from exporter.linux.faults import Faults
 from exporter.linux.files import Parsed
 from exporter.linux.filesystems import Filesystem
 from exporter.linux.mountinfo import Mount, Mounts

@@ -1,7 +1,6 @@
 """Faults: how many are kept."""
 
-from exporter.errors import ParseError
-from exporter.linux.faults import MAX_FAULTS, Faults
+from exporter.errors import MAX_FAULTS, Faults, ParseError
 
 
 def test_few_faults_are_all_listed() -> None:
