@@ -50,10 +50,10 @@ _MAX_SAMPLE_AGE_INTERVALS, _MAX_SAMPLE_AGE_SECONDS = 5, 10.0
 #: served without the results of the survey.
 _FIRST_SURVEY_TIMEOUT_SECONDS = 2.0
 
-#: Timeouts in seconds, so that the process ends within a second after SIGTERM. The first one limits
-#: the wait for the threads, whose child processes may need SIGKILL. The second one limits the last
-#: save of the state, because its disk may hang.
-_STOP_TIMEOUT_SECONDS, _LAST_SAVE_TIMEOUT_SECONDS = 0.5, 0.3
+#: Timeouts in seconds for the end of the process after SIGTERM. The first one limits the wait for
+#: the threads, whose child processes may need SIGKILL. The second one limits the last save of the
+#: state, because its disk may hang. It takes milliseconds, but seconds on a saturated disk.
+_STOP_TIMEOUT_SECONDS, _LAST_SAVE_TIMEOUT_SECONDS = 0.5, 3.0
 
 #: Time in seconds between two checks on the main thread whether the daemon works. It applies if the
 #: service manager sets no watchdog timeout.
@@ -311,9 +311,7 @@ class _Threads:
         if self._state is None:
             return
         try:
-            # At the end there is no fsync, because a thread that waits for a disk would keep the
-            # process alive.
-            self._state.save(self._monitor.to_state(at_end=at_end), wait_for_disk=not at_end)
+            self._state.save(self._monitor.to_state(at_end=at_end), final=at_end)
         except OSError as e:
             log.warning(
                 "%s: the state could not be saved: %s", self._state.directory, e.strerror or e

@@ -1,6 +1,7 @@
 """Stores the values that must survive a restart in a JSON file, which is replaced atomically.
 
-The file is complete after kill -9. With `wait_for_disk` it is also complete after a power failure.
+The file is complete after kill -9. Except for the last save of a process, it is also complete after
+a power failure.
 """
 
 import json
@@ -45,6 +46,7 @@ class StateFile:
         self._path = directory / "state.json"
         self._lock = threading.Lock()
         self._held = -1
+        self._is_final = False
 
     def hold(self) -> None:
         """Locks the directory against other daemons, until this process ends.
@@ -111,12 +113,15 @@ class StateFile:
             return self._unreadable(e)
         return ""
 
-    def save(self, state: dict[str, Any], *, wait_for_disk: bool = True) -> None:
+    def save(self, state: dict[str, Any], *, final: bool = False) -> None:
         """Replace the file atomically: it contains either the old or the new values.
 
+        After the final save, the method does nothing: a save of another thread that began earlier
+        has older values.
+
         state: JSON values, keyed by name.
-        wait_for_disk: call fsync. Without it, a disk that hangs does not block the caller. The file
-            then survives kill -9, but may not survive a power failure.
+        final: this is the last save of the process. fsync is not called, because a thread that
+            waits for a disk would keep the process alive. The file may not survive a power failure.
 
         Raises:
             OSError: the file system is full, or the directory is missing or not writable. The old
@@ -124,7 +129,9 @@ class StateFile:
         """
         text = json.dumps({"version": VERSION, **state}, separators=(",", ":"))
         with self._lock:
-            untrusted_file.replace_at(self._path, text.encode(), 0o600, wait_for_disk=wait_for_disk)
+            if not self._is_final:
+                untrusted_file.replace_at(self._path, text.encode(), 0o600, wait_for_disk=not final)
+            self._is_final |= final
 
     def _read(self) -> dict[str, Any]:
         """Returns the values in the file. A number that no float can represent is None."""

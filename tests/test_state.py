@@ -48,6 +48,14 @@ def test_a_saved_state_is_loaded(tmp_path: Path, state: dict[str, Any]) -> None:
     assert ["state.json"] == os.listdir(tmp_path)
 
 
+def test_nothing_is_saved_after_the_final_values(tmp_path: Path) -> None:
+    """A save of another thread may wait for the disk while the process ends."""
+    file = StateFile(tmp_path)
+    file.save({"is": "final"}, final=True)
+    file.save({"is": "older"})
+    assert "final" == StateFile(tmp_path).load()["is"]
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

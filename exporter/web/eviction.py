@@ -38,22 +38,21 @@ def connection_to_evict(connections: Collection[Connection], now: float) -> Conn
     """Returns the connection to close for a new one; None if the workers of all of them hang.
 
     A connection whose client has received its last response comes first. Otherwise the choice has
-    four steps:
+    three steps:
 
     1. The client address with the most connections loses one. If several addresses have the same
        number, all of them are candidates.
     2. Of their connections, the group with the most connections loses one, see `_GROUPS`.
-    3. The oldest connections of this group are compared. Connections that have been in their phase
-       for less than `GRACE_SECONDS` are omitted, except idle ones: they wait for no response. If
-       this omits all of them, the oldest one is selected.
-    4. The connection that has transferred the fewest bytes is selected. A scraper transfers bytes
-       at once. So it keeps its connection during its TLS handshake, even while many silent clients
-       connect and disconnect.
+    3. The oldest connections of this group are compared. The one that has transferred the fewest
+       bytes is selected, and of several the oldest. A scraper transfers bytes at once. So it keeps
+       its connection during its TLS handshake, even while many silent clients connect and
+       disconnect.
 
-    The result may be in its grace time (`grace_seconds`). It may also be processing a request: then
-    the caller must wait for the response, and close the connection after it. A request that has
-    waited for longer than `HANG_SECONDS` shows that the workers hang. Then connections that are
-    processing are no candidates.
+    The result may be in its grace time (`grace_seconds`): then the caller must wait for the end of
+    this time, and select again. It may also be processing a request: then the caller must wait for
+    the response, and close the connection after it. A request that has waited for longer than
+    `HANG_SECONDS` shows that the workers hang. Then connections that are processing are no
+    candidates.
 
     now: the monotonic time.
     """
@@ -76,8 +75,7 @@ def connection_to_evict(connections: Collection[Connection], now: float) -> Conn
         # The next one in the queue of the workers that does not close anyway.
         return min(candidates, key=lambda c: (c.is_last_request, c.phase_since))
     oldest = heapq.nsmallest(_MAX_CANDIDATES, candidates, key=_phase_since)
-    past_grace = [c for c in oldest if not grace_seconds(c, now)]
-    return min(past_grace or oldest[:1], key=lambda c: c.transport.transferred_bytes())
+    return min(oldest, key=lambda c: (c.transport.transferred_bytes(), c.phase_since))
 
 
 def connection_to_displace(connections: Collection[Connection], peer: str) -> Connection | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.measured import GATE, Place, end, pretending
+from tests.duration import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.real
 
@@ -21,8 +22,9 @@ def place(tmp_path: Path) -> Place:
 
 
 def test_every_cell_is_measured_and_the_file_is_removed(place: Place) -> None:
-    # Of so many I/Os, mixed by chance, some read and some write.
-    arguments = ("--block-size=16k,256k", "--jobs", "1", "--jobs", "4", *TINY)
+    # Of so many I/Os, mixed by chance, some read and some write. A cell ends by its size.
+    sizes = ("--block-size=16k,256k", "--jobs", "1", "--jobs", "4")
+    arguments = (*sizes, "--size=8M", f"--seconds={PATIENCE_SECONDS:.0f}")
     ended = place.run("bench", str(place.directory), "--yes", "--json", *arguments)
     assert 0 == ended.status, ended.said
     data = json.loads(ended.out)["data"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.duration import wait_until
 from tests.end_to_end.agent import Agent
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.host import Host
@@ -107,8 +108,10 @@ def test_a_thousand_disks(tmp_path: Path) -> None:
     with Daemon(tmp_path / "daemon", *host.flags) as daemon:
         host.diskstats(names, operations=50)
         await_page(daemon)
-        page = daemon.next_page(3)
-        assert len(page.labels("ssd_device_info", "device")) == 1000
+        wait_until(
+            lambda: 1000 == len(daemon.page().labels("ssd_device_info", "device")), "a survey"
+        )
+        daemon.next_page(3)
         assert peak_kilobytes(daemon.process.pid) < DAEMON_KILOBYTES
 
 

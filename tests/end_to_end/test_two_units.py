@@ -57,8 +57,8 @@ def does_not_identify_itself(drives: EmulatedDrives, node: str) -> None:
 
 #: The fault of each node, and words of the message that names it. The other nodes are healthy.
 FAULTS: dict[str, tuple[Fault, str]] = {
-    "sda": (hangs, "smartctl was ended: it ran longer than 1 s"),
-    "nvme0": (hangs_until_sigterm, "smartctl was ended: it ran longer than 1 s"),
+    "sda": (hangs, "smartctl was ended: it ran longer than 5 s"),
+    "nvme0": (hangs_until_sigterm, "smartctl was ended: it ran longer than 5 s"),
     "sdb": (crashes, "smartctl was killed by signal 11"),
     "nvme1": (prints_garbage, "exit status 4"),
     "sdc": (prints_half_a_report, "smartctl's JSON"),
@@ -81,9 +81,13 @@ def up(page: Page) -> dict[str, float]:
 
 
 def settled(units: Units) -> Page:
-    """Returns the first page on which every drive answers."""
+    """Returns the first page on which every drive answers and the agent works."""
     expected = dict.fromkeys(units.drives.serials.values(), 1.0)
-    return await_page(units.daemon, lambda page: expected == up(page), LIMIT_SECONDS)
+
+    def is_healthy(page: Page) -> bool:
+        return expected == up(page) and 1 == page.value("ssd_collector_success", collector="smart")
+
+    return await_page(units.daemon, is_healthy, LIMIT_SECONDS)
 
 
 def faulty(units: Units) -> Page:

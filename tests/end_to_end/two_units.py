@@ -30,15 +30,15 @@ _USER = 64_501
 
 _CHECK_SECONDS = 60.0
 
-#: The shortest intervals that the settings accept, and a timeout of one second, so that a hanging
-#: drive is detected soon.
+#: The shortest intervals that the settings accept, and a short timeout, so that a hanging drive is
+#: detected soon. A healthy drive must answer within it on a busy machine, too.
 SETTINGS = """\
 [survey]
 interval_seconds = 5
 [smart]
 nvme_interval_seconds = 10
 interval_seconds = 10
-timeout_seconds = 1
+timeout_seconds = 5
 rescan_seconds = 60
 max_age_intervals = 1
 """

@@ -17,6 +17,7 @@ import bcrypt
 import pytest
 
 from exporter.web.connection import ConnectionPhase
+from exporter.web.eviction import GRACE_SECONDS
 from exporter.web.http_message import Request, Response
 from exporter.web.server import HttpServer
 from tests.duration import at_most
@@ -222,8 +223,12 @@ def test_many_connections_of_one_address_do_not_evict_another_address() -> None:
         assert PAGE == read_response(slow).body
 
 
+@pytest.mark.parametrize("round_trip_seconds", [0.0, 4 * GRACE_SECONDS])
 def test_a_client_within_its_handshake_survives_many_silent_ones(
-    pki: Path, web_yml: Callable[[str], Path], trusting: ssl.SSLContext
+    pki: Path,
+    web_yml: Callable[[str], Path],
+    trusting: ssl.SSLContext,
+    round_trip_seconds: float,
 ) -> None:
     text = f"tls_server_config: {{cert_file: {pki}/server.pem, key_file: {pki}/server.key}}"
     limits = replace(PATIENT, connections=8)
@@ -234,6 +239,7 @@ def test_a_client_within_its_handshake_survives_many_silent_ones(
             hello.do_handshake()
         sock.sendall(sent.read())
         received.write(receive(sock))
+        time.sleep(round_trip_seconds)
         with connected(server, 40):
             assert becomes_true(lambda: open_connections(server) == 8)
             while sent.pending == 0:
