@@ -186,6 +186,7 @@ class SlcProbe:
             stop_condition=lambda _profile, _file: observe,
             on_end=self._finish,
             device_bytes=self._device_bytes,
+            device_read_bytes=self._device_read_bytes,
         )
         self._written = None
         file = measurement.prepare_file(self._name, profile.size_bytes, fill=False)
@@ -199,6 +200,10 @@ class SlcProbe:
     def _device_bytes(self, _file: Path | None = None) -> int | None:
         disk = target.read_disk(self._settings.path.procfs, self._measurement.location.device)
         return None if disk is None else disk.written_sectors * SECTOR_BYTES
+
+    def _device_read_bytes(self, _file: Path) -> int | None:
+        disk = target.read_disk(self._settings.path.procfs, self._measurement.location.device)
+        return None if disk is None else disk.read_sectors * SECTOR_BYTES
 
     def _save(self, result: SlcResult) -> SlcResult | None:
         try:

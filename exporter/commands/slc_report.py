@@ -24,6 +24,9 @@ from exporter.report.content import Chart, ChartLine, Mark, Report, Table
 #: Maximum number of points of the chart. More points do not make the line clearer.
 _MAX_POINTS = 400
 
+#: A cache that ends within this share of the write was probably nearly full at the start.
+_SMALL_RATIO = 0.1
+
 
 @dataclass(frozen=True, slots=True)
 class RecoveryStep:
@@ -144,6 +147,12 @@ def _notes(measured: CacheMeasurement) -> Iterator[str]:
         )
     if result is CliffResult.RAMP:
         yield "Check its temperature, and repeat the measurement when it is cool."
+    cliff = measured.result.cliff
+    if cliff.cache_bytes is not None and cliff.cache_bytes < _SMALL_RATIO * cliff.written_bytes:
+        yield (
+            "The cache ended near the start of the write. It was probably nearly full. Leave the"
+            " drive idle for some time and repeat the measurement."
+        )
     if result is CliffResult.CLIFF and len(measured.result.cliff.phases) > 2:
         yield (
             "The speed drops more than once: first when the cache is full, then when the drive also"

@@ -22,7 +22,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from exporter.probe.step_fit import best_split, fit_line, squared_deviations
+from exporter.probe.step_fit import (
+    best_split,
+    fit_line,
+    residual_squares,
+    smoothed_logs,
+    squared_deviations,
+)
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -36,10 +42,15 @@ _MIN_BIN_SECONDS = 1e-9
 
 
 class TraceSample(NamedTuple):
-    """The bytes that were written since the previous sample, and the seconds that this took."""
+    """The bytes that were written since the previous sample, and the seconds that this took.
+
+    others_bytes: the bytes that other processes read and wrote on the device in this time; 0 if
+        unknown. Single samples are imprecise, also below 0. Sums are precise.
+    """
 
     seconds: float
     written_bytes: float
+    others_bytes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +102,7 @@ def binned(trace: Iterable[TraceSample], rules: BinRules) -> BinnedTrace:
     """
     samples = [
         (seconds, written if written >= 1 else 0)
-        for seconds, written in trace
+        for seconds, written, _ in trace
         if 0 < seconds <= _MAX_SECONDS and 0 <= written <= _MAX_BYTES
     ]
     total = sum(written for _, written in samples)
@@ -147,6 +158,12 @@ class CliffRules:
         straight line. The quotient was up to 0.25 for cliffs, and more than 2 for declines by heat.
     least_bins: minimum number of bins before the step, and after it.
     median_bins: number of bins of the moving median that smooths the speeds.
+    early_bytes: a cache that was nearly full at the start ends within this many bytes, which are
+        too few for the bins of a long write. They are also divided into smaller bins.
+    return_ratio: a bin after the step is fast if its speed is at least this share of that before
+        it. A bin before the step is slow if its speed is at most that after it, divided by this.
+    return_share: upper limit of the share of fast bins after the step, and of slow bins before it.
+        A drive that slows down from heat returns to its speed and slows down again.
     cache_share: the largest possible cache, as a share of the capacity. A drive with three bits per
         cell that uses all its cells with one bit each has a cache of a third.
     bins: how the trace is divided into bins.
@@ -157,6 +174,9 @@ class CliffRules:
     line_ratio: float = 0.5
     least_bins: int = 5
     median_bins: int = 5
+    early_bytes: int = GIB
+    return_ratio: float = 0.9
+    return_share: float = 0.1
     cache_share: float = 1 / 3
     bins: BinRules = field(default_factory=BinRules)
 
@@ -216,9 +236,13 @@ def cache_cliff(
         and `budget`.
     was_aborted: True if the write was interrupted for another reason than a detected cliff.
     """
-    bins = binned(trace, rules.bins)
-    logs = _smoothed(bins.speeds, rules.median_bins)
+    samples = list(trace)
+    bins = binned(samples, rules.bins)
+    logs = smoothed_logs(bins.speeds, rules.median_bins)
     cuts, is_ramp = _cuts(logs, bins.speeds, rules)
+    is_late = bool(cuts) and cuts[0] * bins.bin_bytes > rules.early_bytes
+    if not is_late and (early := _early_cliff(samples, bins, rules)) is not None:
+        return early
     if is_ramp:
         return CacheCliff(CliffResult.RAMP, bins.written_bytes)
     phases = _phases(bins, cuts)
@@ -250,6 +274,37 @@ def cache_cliff(
     )
 
 
+def _early_cliff(
+    samples: Sequence[TraceSample], bins: BinnedTrace, rules: CliffRules
+) -> CacheCliff | None:
+    """Returns a cliff within the first `early_bytes` of a longer write; None if there is none.
+
+    The speed of the whole rest must be low, so that a short hang at the start is no cliff.
+    """
+    if bins.written_bytes < 2 * rules.early_bytes:
+        return None
+    written = itertools.accumulate(sample.written_bytes for sample in samples)
+    end = sum(total < rules.early_bytes for total in written) + 1
+    first = binned(samples[:end], rules.bins)
+    cuts, _ = _cuts(smoothed_logs(first.speeds, rules.median_bins), first.speeds, rules)
+    if len(cuts) != 1:
+        return None
+    phases = _phases(first, cuts)
+    rest = bins.speeds[math.ceil(rules.early_bytes / bins.bin_bytes) :]
+    sustained = statistics.median(rest)
+    limit = rules.falloff_ratio * phases[0].bytes_per_second
+    if sustained > limit or _share_above(limit, rest) > rules.return_share:
+        return None
+    return CacheCliff(
+        CliffResult.CLIFF,
+        bins.written_bytes,
+        (phases[0], WritePhase(phases[1].begin_bytes, sustained)),
+        cache_bytes=phases[1].begin_bytes,
+        burst_bytes_per_second=phases[0].bytes_per_second,
+        sustained_bytes_per_second=sustained,
+    )
+
+
 def recovered_bytes(
     trace: Iterable[TraceSample], cliff: CacheCliff, rules: CliffRules
 ) -> int | None:
@@ -269,7 +324,7 @@ def recovered_bytes(
     high, low = math.log(burst), math.log(sustained)
     cost = least = 0.0
     best = 0
-    for number, speed in enumerate(_smoothed(bins.speeds, rules.median_bins), 1):
+    for number, speed in enumerate(smoothed_logs(bins.speeds, rules.median_bins), 1):
         cost += (speed - high) ** 2 - (speed - low) ** 2
         if cost < least:
             best, least = number, cost
@@ -304,7 +359,7 @@ def _cuts(
         return cuts, False
     straight = fit_line(logs)
     is_line = straight.residual_squares <= min(
-        (1 - rules.step_gain_ratio) * squared_deviations(logs), _residual_squares(logs, cuts)
+        (1 - rules.step_gain_ratio) * squared_deviations(logs), residual_squares(logs, cuts)
     )
     return [], is_line and math.exp(min(straight.gain, 0.0)) <= rules.falloff_ratio
 
@@ -321,31 +376,19 @@ def _is_cliff(
     split, cuts: indexes of the first bins after the steps.
     """
     before, after = statistics.median(speeds[:split]), statistics.median(speeds[split:])
-    if after > rules.falloff_ratio * before:
+    returned = _share_above(rules.return_ratio * before, speeds[split:])
+    fast = _share_above(after / rules.return_ratio, speeds[:split])
+    if after > rules.falloff_ratio * before or max(returned, 1 - fast) > rules.return_share:
         return False
     most = min(
         (1 - rules.step_gain_ratio) * squared_deviations(logs),
         rules.line_ratio * fit_line(logs).residual_squares,
     )
-    return _residual_squares(logs, cuts) <= most
+    return residual_squares(logs, cuts) <= most
 
 
-def _residual_squares(logs: Sequence[float], cuts: Sequence[int]) -> float:
-    """Returns the sum of squared residuals if each segment between cuts has a constant value."""
-    return sum(squared_deviations(logs[a:b]) for a, b in itertools.pairwise([0, *cuts, len(logs)]))
-
-
-def _smoothed(speeds: Sequence[float], width: int) -> list[float]:
-    """Returns the log speeds after a moving median, which removes stalls of one or two bins.
-
-    width: the number of bins of the median.
-    """
-    logs = [math.log(speed) for speed in speeds]
-    reach = width // 2
-    return [
-        statistics.median(logs[max(number - reach, 0) : number + reach + 1])
-        for number in range(len(logs))
-    ]
+def _share_above(limit: float, speeds: Sequence[float]) -> float:
+    return sum(speed > limit for speed in speeds) / len(speeds)
 
 
 def _phases(bins: BinnedTrace, cuts: Sequence[int]) -> tuple[WritePhase, ...]:

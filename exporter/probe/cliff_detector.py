@@ -5,9 +5,17 @@ The end of the cache is a sudden and lasting fall of the speed, called a cliff; 
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from exporter.probe.cache_cliff import GIB, CacheCliff, CliffRules, TraceSample, cache_cliff
+from exporter.probe.cache_cliff import (
+    GIB,
+    CacheCliff,
+    CliffResult,
+    CliffRules,
+    TraceSample,
+    cache_cliff,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +39,12 @@ class CliffDetectorRules:
     confirm_bytes: the alarm must last for this many bytes, and as many must be written after the
         cliff. For a small write it is `confirm_share` of the bytes that the write may write.
     confirm_share: see `confirm_bytes`.
+    confirm_seconds: the alarm must also last for this time, and the write must continue for this
+        time after the cliff. Production and heat often slow a drive for some seconds. For a small
+        write it is smaller by the same factor as `confirm_bytes`.
+    others_ratio: upper limit of the rise, at the cliff, of the bytes per second that other
+        processes read and write on the device, divided by the speed before the cliff. Above it,
+        production may be the cause.
     pieces: the number of pieces in the bytes of `confirm_bytes`.
     sure_ratio: upper limit of the speed after the cliff, divided by the speed before it. Smaller
         falls are not reported while the write runs: they would be checked many times, and one of
@@ -45,6 +59,8 @@ class CliffDetectorRules:
     most_slower: float = 1.0
     confirm_bytes: int = GIB
     confirm_share: float = 1 / 8
+    confirm_seconds: float = 15.0
+    others_ratio: float = 0.05
     pieces: int = 16
     sure_ratio: float = 0.6
 
@@ -65,8 +81,10 @@ class CliffDetector:
     __slots__ = (
         "_alarm",
         "_alarmed_bytes",
+        "_alarmed_seconds",
         "_cliff_rules",
         "_confirm_bytes",
+        "_confirm_seconds",
         "_drift",
         "_first",
         "_first_seconds",
@@ -84,6 +102,8 @@ class CliffDetector:
         self._rules = rules
         self._cliff_rules = cliff_rules
         self._confirm_bytes = min(rules.confirm_bytes, rules.confirm_share * budget_bytes)
+        self._confirm_seconds = rules.confirm_seconds * self._confirm_bytes / rules.confirm_bytes
+        self._alarmed_seconds = 0.0
         self._piece_seconds = self._piece_written = 0.0
         self._first: list[float] = []
         self._first_seconds = 0.0
@@ -103,7 +123,7 @@ class CliffDetector:
         impossible times or bytes are ignored.
         """
         self.trace.append(sample)
-        seconds, written_bytes = sample
+        seconds, written_bytes, _ = sample
         if not (0 < seconds < math.inf and 0 <= written_bytes < math.inf):
             return None
         self._piece_seconds += seconds
@@ -115,7 +135,7 @@ class CliffDetector:
         piece_bytes, self._piece_written = self._piece_written, 0.0
         if self._normal is None:
             self._learn(log_speed, piece_seconds)
-        elif self._lasts(self._normal - log_speed, piece_bytes):
+        elif self._lasts(self._normal - log_speed, piece_bytes, piece_seconds):
             return self._check()
         return None
 
@@ -132,27 +152,79 @@ class CliffDetector:
         self._drift = max(rules.drift, spread)
         self._alarm = max(rules.alarm, rules.alarm_spreads * spread)
 
-    def _lasts(self, slower: float, piece_bytes: float) -> bool:
+    def _lasts(self, slower: float, piece_bytes: float, piece_seconds: float) -> bool:
         """Adds a piece to the cumulative sum; returns True if the alarm lasts long enough.
 
         slower: the logarithm of the normal speed minus that of the piece's speed.
-        piece_bytes: the bytes of the piece.
+        piece_bytes, piece_seconds: the bytes and the duration of the piece.
         """
         added = min(slower, self._rules.most_slower) - self._drift
         # The sum also has an upper bound, so that an alarm after a hang ends soon.
         self._slower = min(max(self._slower + added, 0.0), 2 * self._alarm)
         if not self._slower:
-            self._alarmed_bytes = 0.0
+            self._alarmed_bytes = self._alarmed_seconds = 0.0
         elif self._alarmed_bytes or self._slower >= self._alarm:
             self._alarmed_bytes += piece_bytes
-        return self._alarmed_bytes >= self._confirm_bytes
+            self._alarmed_seconds += piece_seconds
+        return (
+            self._alarmed_bytes >= self._confirm_bytes
+            and self._alarmed_seconds >= self._confirm_seconds
+        )
 
     def _check(self) -> CacheCliff | None:
         cliff = cache_cliff(self.trace, self._cliff_rules)
         if cliff.cache_bytes is not None and cliff.falloff_ratio is not None:
-            is_sure = cliff.falloff_ratio <= self._rules.sure_ratio
-            if is_sure and cliff.written_bytes - cliff.cache_bytes >= self._confirm_bytes:
+            after = _seconds_after(self.trace, cliff.cache_bytes)
+            if (
+                cliff.falloff_ratio <= self._rules.sure_ratio
+                and cliff.written_bytes - cliff.cache_bytes >= self._confirm_bytes
+                and after >= self._confirm_seconds
+                and not is_disturbed(self.trace, cliff, self._rules)
+            ):
                 return cliff
         # Check again only after several pieces, because more must be written after the cliff.
         self._alarmed_bytes -= self._confirm_bytes / 4
         return None
+
+
+def is_disturbed(
+    trace: Sequence[TraceSample], cliff: CacheCliff, rules: CliffDetectorRules
+) -> bool:
+    """Returns True if other processes used the device more after the cliff than before it.
+
+    Then production may have caused the fall of the speed. False without a cliff.
+    """
+    burst = cliff.burst_bytes_per_second
+    if cliff.cache_bytes is None or burst is None:
+        return False
+    written = 0.0
+    seconds, others = [0.0, 0.0], [0.0, 0.0]
+    for sample in trace:
+        side = int(written >= cliff.cache_bytes)
+        seconds[side] += sample.seconds
+        others[side] += sample.others_bytes
+        written += sample.written_bytes
+    if not all(seconds):
+        return False
+    before, after = (max(0.0, others[side]) / seconds[side] for side in (0, 1))
+    return after - before > rules.others_ratio * burst
+
+
+def without_cliff(cliff: CacheCliff) -> CacheCliff:
+    """Returns the result of a disturbed write: the cache holds at least the bytes before it."""
+    return CacheCliff(
+        CliffResult.ABORTED,
+        cliff.written_bytes,
+        cliff.phases[:1],
+        cache_min_bytes=cliff.cache_bytes,
+        burst_bytes_per_second=cliff.burst_bytes_per_second,
+    )
+
+
+def _seconds_after(trace: Sequence[TraceSample], cache_bytes: int) -> float:
+    """Returns the duration of the part of the write after this many bytes, in seconds."""
+    written = seconds = 0.0
+    for sample in trace:
+        written += sample.written_bytes
+        seconds += sample.seconds if written > cache_bytes else 0.0
+    return seconds

@@ -12,17 +12,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exporter.clock import Clock
-from exporter.errors import ParseError, SourceError
-from exporter.linux import diskstats, files
+from exporter.errors import SourceError
+from exporter.linux import diskstats
 from exporter.linux.diskstats import SECTOR_BYTES
 from exporter.linux.topology import Topology
 from exporter.probe import slc_results
 from exporter.probe.cache_cliff import CacheCliff, CliffRules, TraceSample, cache_cliff
-from exporter.probe.cliff_detector import CliffDetector, CliffDetectorRules
+from exporter.probe.cliff_detector import (
+    CliffDetector,
+    CliffDetectorRules,
+    is_disturbed,
+    without_cliff,
+)
 from exporter.probe.fio import Fio
 from exporter.probe.probe_directory import ProbeDirectory
 from exporter.probe.profiles import Profile
 from exporter.probe.slc_results import SlcResult
+from exporter.probe.write_counters import WriteCounters
 from exporter.programs.child import End, Finished
 
 log = logging.getLogger(__name__)
@@ -78,6 +84,7 @@ class WatchedFio:
     on_end: receives each watched write after its end, before `wait` returns.
     device_bytes: returns the bytes that the device of the file has written since boot; None means
         unknown.
+    device_read_bytes: returns the bytes that the device has read since boot; None means unknown.
     proc: the mount point of procfs in which fio's process is found.
     """
 
@@ -89,6 +96,7 @@ class WatchedFio:
         stop_condition: Callable[[Profile, Path], StopCondition],
         on_end: Callable[[WatchedWrite], None],
         device_bytes: Callable[[Path], int | None],
+        device_read_bytes: Callable[[Path], int | None] = lambda _file: None,
         proc: Path = Path("/proc"),
     ) -> None:
         self._fio = fio
@@ -96,6 +104,7 @@ class WatchedFio:
         self._stop_condition = stop_condition
         self._on_end = on_end
         self._device_bytes = device_bytes
+        self._device_read_bytes = device_read_bytes
         self._proc = proc
         self._run: _WatchedRun | None = None
 
@@ -121,7 +130,11 @@ class WatchedFio:
             # The profiles run one after the other, and the earlier ones write at most this many
             # bytes.
             before = sum(profile.written_bytes_at_most for profile in profiles[:-1])
-            counters = _Counters(self._proc / str(pid) / "io", lambda: self._device_bytes(file))
+            counters = WriteCounters(
+                self._proc / str(pid) / "io",
+                lambda: self._device_bytes(file),
+                lambda: self._device_read_bytes(file),
+            )
             self._run = _WatchedRun(
                 last,
                 file,
@@ -157,41 +170,6 @@ class WatchedFio:
         self._fio.close()
 
 
-class _Counters:
-    """Counts the bytes that fio wrote.
-
-    If fio's counter cannot be read, the bytes that the device wrote since the creation of this
-    object are counted instead.
-
-    process: the file /proc/<pid>/io of fio.
-    device_bytes: returns the bytes that the device has written since boot; None means unknown.
-    """
-
-    def __init__(self, process: Path, device_bytes: Callable[[], int | None]) -> None:
-        self._process = process
-        self._device_bytes = device_bytes
-        self._device_before = device_bytes()
-        self._has_process = False
-        self.is_device_total = False
-        self.problem = ""
-
-    def count(self) -> int | None:
-        """Returns the number of bytes written so far by fio or by the device; None if unknown."""
-        if not self.is_device_total:
-            try:
-                count = written_bytes(files.read(self._process))
-            except SourceError as e:
-                self.problem = f"fio's written bytes cannot be read: {e}"
-                # If the file was readable before, the process has ended. Then do not change to the
-                # counter of the device.
-                self.is_device_total = not self._has_process
-            else:
-                self._has_process = True
-                return count
-        now, before = self._device_bytes() if self.is_device_total else None, self._device_before
-        return None if now is None or before is None else max(0, now - before)
-
-
 class _WatchedRun:
     """Collects the samples of one watched write.
 
@@ -204,7 +182,7 @@ class _WatchedRun:
         profile: Profile,
         file: Path,
         *,
-        counters: _Counters,
+        counters: WriteCounters,
         before: int,
         may_stop: StopCondition,
         clock: Clock,
@@ -232,7 +210,7 @@ class _WatchedRun:
         if not now > then or count < before:
             return False
         self._last = now, count
-        sample = TraceSample(now - then, float(count - before))
+        sample = TraceSample(now - then, float(count - before), self._counters.others_bytes())
         self._samples.append(sample)
         if self._has_met_condition or self.was_interrupted or not self._may_stop(sample):
             return False
@@ -265,24 +243,6 @@ class _WatchedRun:
         )
 
 
-def written_bytes(text: str) -> int:
-    """Returns the bytes that all threads of a process caused to be written to block devices.
-
-    text: the content of /proc/<pid>/io; the value is "write_bytes", see proc(5).
-
-    Raises:
-        ParseError: the text contains no valid write_bytes.
-    """
-    for line in text.splitlines():
-        name, _, value = line.partition(":")
-        if name == "write_bytes":
-            try:
-                return files.parse_counter(value)
-            except ValueError as e:
-                raise ParseError(f"/proc/<pid>/io: write_bytes: {e}") from e
-    raise ParseError("/proc/<pid>/io has no write_bytes")
-
-
 def new_detector(profile: Profile) -> CliffDetector:
     """Returns a new detector of the end of the cache, for one run of the profile."""
     return CliffDetector(WATCH_RULES, RULES, profile.written_bytes_at_most)
@@ -291,11 +251,14 @@ def new_detector(profile: Profile) -> CliffDetector:
 def judge_write(written: WatchedWrite, capacity_bytes: int | None) -> CacheCliff:
     """Returns what a write that has ended shows about the write cache.
 
+    A cliff at which other processes began to use the device is not reported.
+
     capacity_bytes: the drive's capacity; None means unknown.
     """
-    return cache_cliff(
+    cliff = cache_cliff(
         written.samples, RULES, capacity_bytes=capacity_bytes, was_aborted=written.was_interrupted
     )
+    return without_cliff(cliff) if is_disturbed(written.samples, cliff, WATCH_RULES) else cliff
 
 
 def save_result(directory: Path, result: SlcResult) -> SlcResult | None:
@@ -351,7 +314,8 @@ class ScheduledSlc:
             self._clock,
             stop_condition=_until_cliff,
             on_end=self._save,
-            device_bytes=self._device_bytes,
+            device_bytes=lambda file: self._device_sectors(file, "written_sectors"),
+            device_read_bytes=lambda file: self._device_sectors(file, "read_sectors"),
         )
 
     def _save(self, written: WatchedWrite) -> None:
@@ -382,7 +346,8 @@ class ScheduledSlc:
         known = topology.devices.get(device) if topology else None
         return None if known is None else known.block.capacity_bytes
 
-    def _device_bytes(self, file: Path) -> int | None:
+    def _device_sectors(self, file: Path, field: str) -> int | None:
+        """Returns a counter of the file's device in bytes; None if it cannot be read."""
         directory = self._directory_of(file)
         if directory is None or directory.location is None:
             return None
@@ -391,7 +356,7 @@ class ScheduledSlc:
         except SourceError:
             return None
         disk = diskstats.records_by_device(lines.values()).get(directory.location.device)
-        return None if disk is None else disk.written_sectors * SECTOR_BYTES
+        return None if disk is None else int(getattr(disk, field)) * SECTOR_BYTES
 
 
 def _until_cliff(profile: Profile, _file: Path) -> StopCondition:

@@ -3,7 +3,9 @@
 It does no I/O.
 """
 
+import itertools
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -58,3 +60,26 @@ def squared_deviations(values: Sequence[float]) -> float:
     """Returns the sum of the squared differences of the values from their mean."""
     mean = math.fsum(values) / len(values)
     return math.fsum((value - mean) ** 2 for value in values)
+
+
+def residual_squares(values: Sequence[float], cuts: Sequence[int]) -> float:
+    """Returns the sum of squared residuals if each segment between cuts has a constant value.
+
+    cuts: the indexes at which the second and later segments begin.
+    """
+    return sum(
+        squared_deviations(values[a:b]) for a, b in itertools.pairwise([0, *cuts, len(values)])
+    )
+
+
+def smoothed_logs(speeds: Sequence[float], width: int) -> list[float]:
+    """Returns the log speeds after a moving median, which removes stalls of one or two bins.
+
+    width: the number of bins of the median.
+    """
+    logs = [math.log(speed) for speed in speeds]
+    reach = width // 2
+    return [
+        statistics.median(logs[max(number - reach, 0) : number + reach + 1])
+        for number in range(len(logs))
+    ]

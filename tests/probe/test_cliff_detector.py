@@ -6,10 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.probe.cache_cliff import GIB, MIB, CacheCliff, CliffResult, TraceSample
-from exporter.probe.cliff_detector import CliffDetector, CliffDetectorRules
+from exporter.probe.cache_cliff import (
+    GIB,
+    MIB,
+    CacheCliff,
+    CliffResult,
+    TraceSample,
+    cache_cliff,
+)
+from exporter.probe.cliff_detector import (
+    CliffDetector,
+    CliffDetectorRules,
+    is_disturbed,
+    without_cliff,
+)
 from tests.probe.test_cache_cliff import ANY_SAMPLE, CLIFFS, NO_CLIFFS, RULES, TRACES, Kind
-from tests.probe.traces import GB, active
+from tests.probe.traces import GB, active, steps
 
 WATCH_RULES = CliffDetectorRules()
 
@@ -23,27 +35,88 @@ def watched(kind: Kind, seed: int) -> CacheCliff | None:
 
 
 @pytest.mark.parametrize("name", ["600p", "970 EVO", "QLC", "a small and slow one"])
-def test_a_write_stops_about_a_gib_after_the_cliff(name: str) -> None:
-    """The limit is 1 GiB, or an eighth of a small budget, and half as much for the alarm."""
+def test_a_write_stops_a_gib_and_a_quarter_of_a_minute_after_the_cliff(name: str) -> None:
+    """Both limits are smaller for a small budget. The alarm adds half as much."""
     kind = CLIFFS[name]
     enough = min(GIB, kind.budget / 8)
     for seed in range(TRACES):
         found = watched(kind, seed)
         assert found is not None
         assert found.cache_bytes is not None
+        assert found.sustained_bytes_per_second is not None
         assert pytest.approx(kind.ends, abs=0.2) == found.cache_bytes / GB
         beyond = found.written_bytes - kind.ends * GB
-        assert 0.9 * enough <= beyond <= 1.5 * enough
+        in_time = 15 * enough / GIB * found.sustained_bytes_per_second
+        assert 0.9 * max(enough, in_time) <= beyond <= 1.5 * max(enough, in_time)
 
 
-def test_an_uneven_cliff_stops_the_write_too() -> None:
+def test_an_uneven_cliff_is_found_by_the_end_of_the_write() -> None:
     """Fluctuations of some seconds after the cliff move it by up to a third of a GB."""
+    kind = CLIFFS["folding"]
     for seed in range(TRACES):
-        found = watched(CLIFFS["folding"], seed)
-        assert found is not None
+        trace = list(active(kind.speed, random.Random(seed), kind.noise, kind.budget))
+        found = cache_cliff(trace, RULES)
         assert found.cache_bytes is not None
         assert pytest.approx(12, abs=0.4) == found.cache_bytes / GB
-        assert found.written_bytes <= 12 * GB + 2 * GIB
+
+
+#: Gigabytes per second of other processes, while they slow the probe down by as much.
+OTHERS = 1.2
+
+
+def beside_production(seconds: float, seed: int) -> CacheCliff:
+    """A flat drive of 2 GB/s, and production that begins after 3 GB and lasts for this time."""
+    chance = random.Random(seed)
+    watch = CliffDetector(WATCH_RULES, RULES, 16 * GIB)
+    written = disturbed = 0.0
+    while written < 16 * GIB:
+        is_disturbed_now = written >= 3 * GB and disturbed < seconds
+        speed = (2.0 - OTHERS * is_disturbed_now) * GB * chance.lognormvariate(0.0, 0.1)
+        others = OTHERS * GB * 0.1 * is_disturbed_now
+        disturbed += 0.1 * is_disturbed_now
+        written += 0.1 * speed
+        if found := watch.observe(TraceSample(0.1, 0.1 * speed, others)):
+            return found
+    whole = cache_cliff(watch.trace, RULES)
+    return without_cliff(whole) if is_disturbed(watch.trace, whole, WATCH_RULES) else whole
+
+
+@pytest.mark.parametrize("seconds", [1.0, 3.0, 6.0, 12.0, 14.0, 30.0, 1e9])
+def test_production_is_not_taken_for_the_end_of_the_cache(seconds: float) -> None:
+    for seed in range(TRACES):
+        found = beside_production(seconds, seed)
+        assert found.result in (CliffResult.BUDGET, CliffResult.ABORTED)
+        assert found.cache_bytes is None
+        assert found.cache_min_bytes is not None
+
+
+def test_a_drive_that_gets_hot_again_and_again_has_no_cliff() -> None:
+    """It slows down for some seconds, cools down, and returns to its speed."""
+    for seed in range(TRACES):
+        chance = random.Random(seed)
+        fast, slow = chance.uniform(8, 20), chance.uniform(4, 12)
+        watch = CliffDetector(WATCH_RULES, RULES, 16 * GIB)
+        seconds = written = 0.0
+        while written < 16 * GIB:
+            is_hot = seconds > 5 and (seconds - 5) % (fast + slow) < slow
+            speed = (0.6 if is_hot else 1.5) * GB * chance.lognormvariate(0.0, 0.1)
+            seconds, written = seconds + 0.1, written + 0.1 * speed
+            assert watch.observe(TraceSample(0.1, 0.1 * speed)) is None
+        assert cache_cliff(watch.trace, RULES).cache_bytes is None
+
+
+@pytest.mark.parametrize("left", [0.5, 0.6, 0.7, 1.0, 1.4])
+def test_a_nearly_full_cache_is_reported(left: float) -> None:
+    speed = steps(1000, (left, 300))
+    for seed in range(TRACES):
+        watch = CliffDetector(WATCH_RULES, RULES, 16 * GIB)
+        trace = active(speed, random.Random(seed))
+        found = next(filter(None, map(watch.observe, trace)), None) or cache_cliff(
+            watch.trace, RULES
+        )
+        assert CliffResult.CLIFF is found.result
+        assert found.cache_bytes is not None
+        assert pytest.approx(left, abs=0.15) == found.cache_bytes / GB
 
 
 @pytest.mark.parametrize("kind", NO_CLIFFS.values(), ids=NO_CLIFFS)

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from exporter.errors import ParseError
 from exporter.probe import slc_results, slc_watch
-from exporter.probe.cache_cliff import CliffResult, TraceSample
+from exporter.probe.cache_cliff import CacheCliff, CliffResult, TraceSample
 from exporter.probe.profiles import MIB, PROFILES, Profile
-from exporter.probe.slc_watch import ScheduledSlc, WatchedFio, WatchedWrite, written_bytes
+from exporter.probe.slc_watch import ScheduledSlc, WatchedFio, WatchedWrite, judge_write
+from exporter.probe.write_counters import WriteCounters, written_bytes
 from exporter.programs.child import End, Finished
 from tests.fakes import FakeClock
 from tests.probe.probing import Rig
@@ -319,10 +320,11 @@ def test_a_file_in_an_unknown_directory_is_ignored(tmp_path: Path) -> None:
 
 def test_a_scheduled_run_counts_the_device_if_the_process_cannot_be_read(tmp_path: Path) -> None:
     rig = Scheduled(tmp_path)
-    assert rig.slc._device_bytes(rig.file) is not None
-    assert rig.slc._device_bytes(tmp_path / "elsewhere/file") is None
+    for field in ("written_sectors", "read_sectors"):
+        assert rig.slc._device_sectors(rig.file, field) is not None
+        assert rig.slc._device_sectors(tmp_path / "elsewhere/file", field) is None
     (rig.host.proc / "diskstats").unlink()
-    assert rig.slc._device_bytes(rig.file) is None
+    assert rig.slc._device_sectors(rig.file, "written_sectors") is None
 
 
 def test_other_runs_of_the_daemon_are_not_changed(tmp_path: Path) -> None:
@@ -335,3 +337,43 @@ def test_other_runs_of_the_daemon_are_not_changed(tmp_path: Path) -> None:
     assert watched.wait(0.25) is not None
     watched.close()
     assert 1 == rig.fio.ended
+
+
+def test_the_bytes_of_other_processes_are_those_of_the_device_without_those_of_fio(
+    tmp_path: Path,
+) -> None:
+    written, read = [1000], [500]
+    counters = WriteCounters(tmp_path / "io", lambda: written[0], lambda: read[0])
+    (tmp_path / "io").write_text("write_bytes: 0\n")
+    assert (0, 0.0) == (counters.count(), counters.others_bytes())
+    (tmp_path / "io").write_text("write_bytes: 4096\n")
+    written[0] += 4096 + 300
+    read[0] += 70
+    assert (4096, 370.0) == (counters.count(), counters.others_bytes())
+    assert (4096, 0.0) == (counters.count(), counters.others_bytes())
+
+
+def test_the_bytes_of_other_processes_are_unknown_if_only_the_device_is_counted(
+    tmp_path: Path,
+) -> None:
+    written = [1000]
+    counters = WriteCounters(tmp_path / "io", lambda: written[0])
+    for _ in range(3):
+        counters.count()
+        assert counters.others_bytes() == 0.0
+        written[0] += 9000
+    assert counters.is_device_total
+
+
+def test_a_fall_at_which_other_processes_began_to_use_the_device_is_no_cliff(
+    tmp_path: Path,
+) -> None:
+    def judged(others: float) -> CacheCliff:
+        samples = [TraceSample(0.1, 100e6)] * 60 + [TraceSample(0.1, 30e6, others)] * 200
+        write = WatchedWrite(SCHEDULED_SLC, tmp_path, tuple(samples), was_interrupted=False)
+        return judge_write(write, None)
+
+    assert CliffResult.CLIFF is judged(others=1e6).result
+    disturbed = judged(others=40e6)
+    assert (CliffResult.ABORTED, None) == (disturbed.result, disturbed.cache_bytes)
+    assert pytest.approx(6e9, rel=0.05) == disturbed.cache_min_bytes

@@ -1,0 +1,84 @@
+"""Counts the bytes that a running fio writes, and those of other processes on the same device."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from exporter.errors import ParseError, SourceError
+from exporter.linux import files
+
+
+class WriteCounters:
+    """Counts the bytes that fio wrote.
+
+    If fio's counter cannot be read, the bytes that the device wrote since the creation of this
+    object are counted instead.
+
+    process: the file /proc/<pid>/io of fio.
+    device_bytes, device_read_bytes: return the bytes that the device has written and read since
+        boot; None means unknown.
+    """
+
+    def __init__(
+        self,
+        process: Path,
+        device_bytes: Callable[[], int | None],
+        device_read_bytes: Callable[[], int | None] = lambda: None,
+    ) -> None:
+        self._process = process
+        self._device_read_bytes = device_read_bytes
+        self._last: tuple[int, int] | None = None
+        self._device_bytes = device_bytes
+        self._device_before = device_bytes()
+        self._has_process = False
+        self._own: int | None = None
+        self.is_device_total = False
+        self.problem = ""
+
+    def count(self) -> int | None:
+        """Returns the number of bytes written so far by fio or by the device; None if unknown."""
+        if not self.is_device_total:
+            try:
+                count = written_bytes(files.read(self._process))
+            except SourceError as e:
+                self.problem = f"fio's written bytes cannot be read: {e}"
+                # If the file was readable before, the process has ended. Then do not change to the
+                # counter of the device.
+                self.is_device_total = not self._has_process
+            else:
+                self._has_process = True
+                self._own = count
+                return count
+        now, before = self._device_bytes() if self.is_device_total else None, self._device_before
+        return None if now is None or before is None else max(0, now - before)
+
+    def others_bytes(self) -> float:
+        """Returns the bytes that others read and wrote on the device since the previous call.
+
+        Returns 0 if they are unknown. fio's bytes are counted when they are submitted, and those of
+        the device when they are complete, so a single value may be below 0.
+        """
+        own = None if self.is_device_total else self._own
+        device, read = self._device_bytes(), self._device_read_bytes()
+        last = self._last
+        self._last = None if own is None or device is None else (own, device + (read or 0))
+        if last is None or self._last is None:
+            return 0.0
+        return float((self._last[1] - last[1]) - (self._last[0] - last[0]))
+
+
+def written_bytes(text: str) -> int:
+    """Returns the bytes that all threads of a process caused to be written to block devices.
+
+    text: the content of /proc/<pid>/io; the value is "write_bytes", see proc(5).
+
+    Raises:
+        ParseError: the text contains no valid write_bytes.
+    """
+    for line in text.splitlines():
+        name, _, value = line.partition(":")
+        if name == "write_bytes":
+            try:
+                return files.parse_counter(value)
+            except ValueError as e:
+                raise ParseError(f"/proc/<pid>/io: write_bytes: {e}") from e
+    raise ParseError("/proc/<pid>/io has no write_bytes")
