@@ -321,13 +321,18 @@ def _check_rules(settings: Settings) -> None:
         "write_falloff.read_share": rules.write_falloff.read_share,
         "write_falloff.reference_ratio": rules.write_falloff.reference_ratio,
         "write_falloff.size_ratio": rules.write_falloff.size_ratio,
+        "write_falloff.other_share": rules.write_falloff.other_share,
+        "write_falloff.near_ratio": rules.write_falloff.near_ratio,
     }
     for name, ratio in ratios.items():
         _between(f"rules.{name}", ratio, 0, 1)
-    _between("rules.saturation.await_factor", rules.saturation.await_factor, 1, 1000)
+    for name in ("await_factor", "deep_await_factor"):
+        _between(f"rules.saturation.{name}", getattr(rules.saturation, name), 1, 1000)
     for name, by_class in (
         ("queue_depth", rules.saturation.queue_depth),
         ("await_floor_seconds", rules.saturation.await_floor_seconds),
+        ("learned_floor_seconds", rules.saturation.learned_floor_seconds),
+        ("deep_queue_depth", rules.saturation.deep_queue_depth),
     ):
         for kind, number in by_class.items():
             _between(f"rules.saturation.{name}.{kind.value}", number, 0, 100_000)
@@ -335,10 +340,30 @@ def _check_rules(settings: Settings) -> None:
     # The maximum is below 1, because a ratio of 1 would mean that the throughput did not drop.
     _between("rules.write_falloff.falloff_ratio", falloff.falloff_ratio, 0.01, 0.95)
     _between("rules.write_falloff.await_factor", falloff.await_factor, 1, 1000)
+    _between("rules.write_falloff.other_factor", falloff.other_factor, 1, 1000)
+    _between("rules.write_falloff.sudden_seconds", falloff.sudden_seconds, 0, 3600)
     _between("rules.write_falloff.reference_bytes", falloff.reference_bytes, 1, 1e12)
     _between("rules.write_falloff.reference_samples", falloff.reference_samples, 1, 1000)
     for name in ("rest_seconds", "reference_seconds", "reference_most_seconds", "lasting_seconds"):
         _between(f"rules.write_falloff.{name}", getattr(falloff, name), 1, 3600)
+    hang = rules.partial_hang
+    for name, minimum, maximum in (
+        ("intervals", hang.first_intervals, 100),
+        ("first_intervals", 3, 100),
+        ("excess_requests", 0.1, 100_000),
+        ("standard_errors", 1, 1000),
+        ("noise_intervals", 1, 100_000),
+        ("least_variance", 0, 1000),
+        ("most_least_variance", 0, 100_000),
+        ("least_deviation", 0, 1),
+    ):
+        _between(f"rules.partial_hang.{name}", getattr(hang, name), minimum, maximum)
+    _between("rules.baseline.calm_queue_depth", rules.baseline.calm_queue_depth, 0, 100_000)
+    _between("rules.baseline.largest_bytes", rules.baseline.largest_bytes, 512, 1e9)
+    _between("rules.baseline.interval_seconds", rules.baseline.interval_seconds, 0, _DAY_SECONDS)
+    _between(
+        "rules.baseline.reference_observations", rules.baseline.reference_observations, 1, 1_000_000
+    )
     _between("rules.baseline.operations", rules.baseline.operations, 1, 1_000_000)
     _between("rules.baseline.observations", rules.baseline.observations, 1, 1_000_000)
     _between("rules.baseline.memory", rules.baseline.memory, rules.baseline.observations, 1e9)

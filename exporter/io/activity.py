@@ -12,7 +12,9 @@ from exporter.io.accumulators import MonotonicCounter, RollingMax, RollingMode, 
 from exporter.io.baseline import DriveBaselines
 from exporter.io.disk_rules import DiskRules
 from exporter.io.drive_class import Drive, DriveClass
+from exporter.io.falloff_tracker import WriteFalloffTracker
 from exporter.io.interval import CpuInterval, DiskInterval
+from exporter.io.partial_hang import PartialHangDetector
 from exporter.io.slowdown import SlowdownEvidence
 from exporter.io.verdict import (
     AwaitLimits,
@@ -26,7 +28,6 @@ from exporter.io.verdict import (
     softirq_is_saturated,
     tasks_wait_for_io,
 )
-from exporter.io.write_falloff import WriteFalloffTracker
 from exporter.linux.proc_stat import CpuStat
 from exporter.metrics import disk_families as metrics
 
@@ -42,6 +43,9 @@ VERDICT_WINDOW_SECONDS = 10.0
 #: Minimum length of a stall in seconds. It is less than 1.0, because two samples may be slightly
 #: less than a second apart.
 _STALL_SECONDS = 0.9
+
+#: With a smaller busy ratio, the queue depth while the device was busy is not known precisely.
+_LEAST_BUSY_RATIO = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +80,13 @@ class DiskActivity:
 
     __slots__ = (
         "_await_limits",
+        "_begun_before",
         "_counted_stall_seconds",
+        "_deep_limits",
+        "_deep_queue_depth",
         "_evidence",
+        "_hang",
+        "_previous_excess",
         "_rules",
         "_stall_seconds",
         "baselines",
@@ -125,12 +134,14 @@ class DiskActivity:
         self.uncredited_seconds = 0.0
         self.saturated_seconds = 0.0
         self.stalled_seconds = 0.0
-        self._stall_seconds = self._counted_stall_seconds = 0.0
+        self._stall_seconds = self._counted_stall_seconds = self._previous_excess = 0.0
+        self._begun_before = 0.0
         self.verdict: RollingMode[Verdict] = RollingMode(
             VERDICT_WINDOW_SECONDS, Verdict.NONE, created_at
         )
         self.baselines = baselines
-        self._await_limits = self._current_limits()
+        self._hang: PartialHangDetector | None = None
+        self._update_limits()
         self.falloffs: WriteFalloffTracker | None = None
         self._update_falloff_tracker()
 
@@ -147,14 +158,14 @@ class DiskActivity:
         is discarded.
         """
         before, self._rules = self._rules, rules
-        self._await_limits = self._current_limits()
+        self._update_limits()
         if self.falloffs is not None and rules.write_falloff != before.write_falloff:
             self.falloffs.reconfigure(rules.write_falloff)
 
     def set_drive(self, drive: Drive, baselines: DriveBaselines) -> None:
         """Replaces the drive and its baselines, after a refresh of the topology."""
         self.drive, self.baselines = drive, baselines
-        self._await_limits = self._current_limits()
+        self._update_limits()
         self._update_falloff_tracker()
 
     def record_idle(self, seconds: float) -> None:
@@ -186,7 +197,11 @@ class DiskActivity:
             queue_depth,
             busy_ratio,
             self.uncredited_seconds,
+            excess,
+            _,
         ) = disk
+        hangs = excess is not None and self._some_requests_hang(excess, queue_depth, seconds)
+        stalled, disk = (True, disk._replace(stalled=True)) if hangs else (stalled, disk)
         self.busy_ratio.observe(busy_ratio, seconds)
         self.queue_depth.observe(queue_depth, seconds)
         self.busy_ratio_max.observe(now, busy_ratio)
@@ -206,7 +221,9 @@ class DiskActivity:
         if flushes:
             self.flush_await.observe(flush_seconds / flushes, flushes)
         if stalled or self._stall_seconds:
-            self._count_stall(seconds, stalled=stalled)
+            self._count_stall(seconds, stalled=stalled, in_flight=queue_depth)
+        # If no request completed, the requests were in flight for an unknown part of the interval.
+        self._previous_excess = queue_depth / 2 if excess is None else excess
         if not self.drive.leaf:
             return
         falloffs = self.falloffs
@@ -220,18 +237,50 @@ class DiskActivity:
         )
         if stalled or busy_ratio >= self._rules.bottleneck.work_busy_ratio:
             self._judge(now, disk, context, slowed_by, is_probed=is_probed)
-        if busy_ratio < self._rules.baseline.calm_busy_ratio:
-            self._learn(disk)
+        if not is_probed:
+            self._learn(now, disk)
 
-    def _count_stall(self, seconds: float, *, stalled: bool) -> None:
+    def _some_requests_hang(self, excess: float, queue_depth: float, seconds: float) -> bool:
+        hang = self._hang
+        if hang is None:
+            hang = self._hang = PartialHangDetector(self._rules.partial_hang)
+        return hang.observe(excess, queue_depth, seconds)
+
+    @property
+    def is_stalled(self) -> bool:
+        """True if the last recorded interval was a stall."""
+        return self._stall_seconds > 0
+
+    def record_stall(self, seconds: float) -> None:
+        """Records `seconds` without samples, in which no request of a stalled device completed."""
+        self._count_stall(seconds, stalled=True, in_flight=1.0)
+
+    def _count_stall(self, seconds: float, *, stalled: bool, in_flight: float) -> None:
         # Consecutive stalled intervals count only if together they last about a second. Otherwise,
         # at ten samples per second, a single slow request would count as a stall.
-        self._stall_seconds = self._stall_seconds + seconds if stalled else 0.0
-        if self._stall_seconds >= _STALL_SECONDS:
+        hang = self._hang
+        if stalled:
+            hung = 0.0 if hang is None else hang.hung_seconds
+            # A partial hang is certain only after several intervals, which then all count.
+            is_partial = hung > 0
+            if not self._stall_seconds:
+                share = self._previous_excess / in_flight if in_flight else 0.0
+                self._begun_before = min(max(share, 0.0), 1.0)
+                seconds = hung if is_partial else seconds
+            self._stall_seconds += seconds
+            if self._stall_seconds < _STALL_SECONDS:
+                return
+            if not self._counted_stall_seconds and not is_partial:
+                # A device that hangs also completes requests in the interval in which the hang
+                # begins, and in that in which it ends. In the first one, the requests that hang
+                # are those that the completed ones do not explain. A half of the last one counts.
+                self.stalled_seconds += seconds * self._begun_before
             self.stalled_seconds += self._stall_seconds - self._counted_stall_seconds
             self._counted_stall_seconds = self._stall_seconds
-        elif not stalled:
-            self._counted_stall_seconds = 0.0
+            return
+        if self._counted_stall_seconds and not (hang is not None and hang.has_ended):
+            self.stalled_seconds += seconds / 2
+        self._stall_seconds = self._counted_stall_seconds = 0.0
 
     def _judge(
         self,
@@ -243,7 +292,9 @@ class DiskActivity:
         is_probed: bool,
     ) -> None:
         rules = self._rules
-        is_full = device_is_full(disk, self.drive.kind, self._await_limits, rules.saturation)
+        is_deep = disk.queue_depth >= self._deep_queue_depth
+        limits = self._deep_limits if is_deep else self._await_limits
+        is_full = device_is_full(disk, self.drive.kind, limits, rules.saturation)
         is_waited_for = tasks_wait_for_io(context.pressure_ratio, rules.saturation)
         if is_saturated(is_full=is_full, is_waited_for=is_waited_for) and not is_probed:
             self.saturated_seconds += disk.seconds
@@ -252,7 +303,7 @@ class DiskActivity:
             is_full=is_full,
             # A device without spare throughput has slow requests by definition. This saves a
             # second comparison.
-            is_slow=is_full or requests_are_slow(disk, self._await_limits),
+            is_slow=is_full or requests_are_slow(disk, limits),
             is_waited_for=is_waited_for,
             is_cpu_bound=context.is_cpu_bound,
             rules=rules.bottleneck,
@@ -261,14 +312,23 @@ class DiskActivity:
         if verdict is not Verdict.NONE:
             self.verdict.observe(now, disk.seconds, verdict)
 
-    def _learn(self, disk: DiskInterval) -> None:
+    def _learn(self, now: float, disk: DiskInterval) -> None:
+        rules, busy_ratio = self._rules.baseline, disk.busy_ratio
+        if busy_ratio >= rules.calm_busy_ratio:
+            return
+        # io_time may be 0 in a second with a few short requests.
+        if disk.queue_depth > rules.calm_queue_depth * max(busy_ratio, _LEAST_BUSY_RATIO):
+            return
+        # The await of a large request shows the bandwidth. That of a write beside a flush may
+        # include the flush.
+        largest = rules.largest_bytes
         changed = False
-        if disk.reads:
-            changed = self.baselines.read.observe(disk.reads, disk.read_seconds)
-        if disk.writes:
-            changed = self.baselines.write.observe(disk.writes, disk.write_seconds) or changed
+        if disk.reads and disk.read_bytes <= largest * disk.reads:
+            changed = self.baselines.read.observe(now, disk.reads, disk.read_seconds)
+        if disk.writes and not disk.flushes and disk.written_bytes <= largest * disk.writes:
+            changed = self.baselines.write.observe(now, disk.writes, disk.write_seconds) or changed
         if changed:
-            self._await_limits = self._current_limits()
+            self._update_limits()
 
     def _update_falloff_tracker(self) -> None:
         drive = self.drive
@@ -277,12 +337,19 @@ class DiskActivity:
         elif self.falloffs is None:
             self.falloffs = WriteFalloffTracker(self._rules.write_falloff, self._evidence)
 
-    def _current_limits(self) -> AwaitLimits:
+    def _update_limits(self) -> None:
         rules, kind = self._rules.saturation, self.drive.kind
-        return AwaitLimits(
-            await_limit(rules, kind, self.baselines.read.seconds),
-            await_limit(rules, kind, self.baselines.write.seconds),
+        read, write = self.baselines.read.seconds, self.baselines.write.seconds
+        self._await_limits = AwaitLimits(
+            await_limit(rules, kind, read), await_limit(rules, kind, write)
         )
+        # The await of a volume includes a network. Its limit for a deep queue requires a baseline.
+        is_local = not self.drive.volume
+        self._deep_limits = AwaitLimits(
+            await_limit(rules, kind, read, is_deep=is_local or read is not None),
+            await_limit(rules, kind, write, is_deep=is_local or write is not None),
+        )
+        self._deep_queue_depth = rules.deep_queue_depth[kind]
 
 
 @dataclass(slots=True)

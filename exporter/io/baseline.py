@@ -1,7 +1,9 @@
 """Learns each drive's baseline: its await at low load, separately for reads and writes.
 
 Await is the mean time of a request. `Baseline` stores a histogram of awaits and computes their
-median; it does no I/O. `Baselines` holds the baselines of all drives, and converts them to and from
+median; it does no I/O. The baseline follows the drive over months. The reference is the baseline
+of the first day and does not change, so that the two together show a drive that becomes slower.
+`Baselines` holds the baselines of all drives, and converts them to and from
 the values of the state file.
 """
 
@@ -21,9 +23,9 @@ _MIN_SECONDS = 1e-6
 _MAX_SECONDS = 100.0
 _LOG_BIN_WIDTH = math.log(1.1)
 
-#: Number of observations between two computations of the median. One observation among hundreds
-#: hardly changes it. Computing it every second would double the CPU time spent on a device.
-_OBSERVATIONS_PER_UPDATE = 10
+#: The weight of an observation after the baseline is valid. The first observations may all be from
+#: one minute, so those of later hours count more.
+_LATER_WEIGHT = 5.0
 
 #: The weight of a bin must be smaller than this. The sum of all weights is at most `memory`.
 _WEIGHT_END = 1e9
@@ -38,17 +40,29 @@ class BaselineRules:
     """Defines which intervals train the baseline and how many observations it requires.
 
     calm_busy_ratio: only intervals with a smaller busy ratio train the baseline, 0 to 1.
+    calm_queue_depth: only intervals with at most this many requests in flight, on average over the
+        time in which the device was busy, train the baseline. In a burst requests wait for each
+        other.
+    largest_bytes: only requests of at most this mean size train the baseline. The await of larger
+        ones shows the bandwidth.
     operations: this many operations are averaged to one observation. The kernel counts whole
         milliseconds, so the time of a single short request would be 0 or 1 ms.
     observations: the baseline is valid after this many observations.
-    memory: if the weights of all observations add up to more than this, they are halved. New
-        observations then count more, and the baseline follows changes of the device over weeks.
+    interval_seconds: a valid baseline takes at most one observation in this time, so that its
+        memory does not depend on the load.
+    reference_observations: the reference is the baseline after this many later observations: a day.
+    memory: if there are more observations than this, the weights of all are halved. With one
+        observation per hour, the baseline follows changes of the device over months.
     """
 
     calm_busy_ratio: float = 0.3
+    calm_queue_depth: float = 2.0
+    largest_bytes: int = 65536
     operations: int = 50
     observations: int = 60
-    memory: int = 200_000
+    interval_seconds: float = 3600.0
+    reference_observations: int = 24
+    memory: int = 3000
 
 
 @dataclass(slots=True)
@@ -56,21 +70,31 @@ class Baseline:
     """The median await of one direction (reads or writes) over intervals with low load.
 
     bins: the histogram of awaits: the weight of each bin, keyed by the bin's number.
+    reference: the baseline of the first day, in seconds; None before the end of that day.
     """
 
     rules: BaselineRules
     bins: dict[int, float] = field(default_factory=dict)
+    reference: float | None = None
     _pooled_operations: int = 0
     _pooled_seconds: float = 0.0
-    _new_observations: int = 0
+    _next_at: float = -math.inf
+    _later_observations: int = 0
     _median: float | None = None
 
     @classmethod
-    def restored(cls, rules: BaselineRules, bins: Iterable[tuple[int, float]]) -> "Baseline":
+    def restored(
+        cls,
+        rules: BaselineRules,
+        bins: Iterable[tuple[int, float]],
+        reference: float | None = None,
+    ) -> "Baseline":
         """Returns a baseline from the pairs that `weights` returned in an earlier run.
 
+        reference: the reference of the earlier run; None if it had none.
+
         Raises:
-            ValueError: a bin or a weight is out of range.
+            ValueError: a bin, a weight or the reference is out of range.
         """
         weights = dict(bins)
         last = _bin(_MAX_SECONDS)
@@ -78,7 +102,7 @@ class Baseline:
             0 <= index <= last and 0 < weight < _WEIGHT_END for index, weight in weights.items()
         ):
             raise ValueError("a bin or a weight is out of range")
-        baseline = cls(rules, weights)
+        baseline = cls(rules, weights, reference)
         baseline._update_median()
         return baseline
 
@@ -91,29 +115,38 @@ class Baseline:
         """Returns pairs of bin number and weight, sorted by bin number, for the state file."""
         return iter(sorted(self.bins.items()))
 
-    def observe(self, operations: int, seconds: float) -> bool:
+    def observe(self, now: float, operations: int, seconds: float) -> bool:
         """Adds the operations of an interval with low load; returns True if the baseline changed.
 
-        operations: the number of operations. seconds: the sum of their times.
+        now: monotonic time in seconds.
+        operations: the number of operations.
+        seconds: the sum of their times.
         """
+        if now < self._next_at:
+            return False
         self._pooled_operations += operations
         self._pooled_seconds += seconds
-        if self._pooled_operations < self.rules.operations:
+        rules = self.rules
+        if self._pooled_operations < rules.operations:
             return False
         index = _bin(self._pooled_seconds / self._pooled_operations)
-        self.bins[index] = self.bins.get(index, 0.0) + 1.0
         self._pooled_operations, self._pooled_seconds = 0, 0.0
-        self._new_observations += 1
-        if self._median is not None and self._new_observations < _OBSERVATIONS_PER_UPDATE:
-            return False
         before = self._median
+        is_later = before is not None
+        self.bins[index] = self.bins.get(index, 0.0) + (_LATER_WEIGHT if is_later else 1.0)
         self._update_median()
+        if self._median is not None:
+            self._next_at = now + rules.interval_seconds
+        if is_later and self.reference is None:
+            self._later_observations += 1
+            if self._later_observations >= rules.reference_observations:
+                self.reference = self._median
         return before != self._median
 
     def _update_median(self) -> None:
-        self._new_observations = 0
         total = sum(self.bins.values())
-        if total > self.rules.memory:
+        most = self.rules.memory * _LATER_WEIGHT
+        while total > most:
             self.bins = {index: weight / 2 for index, weight in self.bins.items() if weight > 1}
             total = sum(self.bins.values())
         if total >= self.rules.observations:
@@ -146,9 +179,10 @@ class Baselines:
         for identity, directions in list((stored or {}).items())[:_MAX_DRIVES]:
             try:
                 self._by_identity[identity] = DriveBaselines(
-                    self._restored(directions["read"]), self._restored(directions["write"])
+                    self._restored(directions["read"], directions.get("read_reference")),
+                    self._restored(directions["write"], directions.get("write_reference")),
                 )
-            except (KeyError, TypeError, ValueError, OverflowError) as e:
+            except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as e:
                 log.warning(
                     "the stored baseline of %s is not usable (%r); the exporter learns a new one",
                     identity,
@@ -178,13 +212,22 @@ class Baselines:
             identity: {
                 "read": [list(pair) for pair in drive.read.weights()],
                 "write": [list(pair) for pair in drive.write.weights()],
+                **(
+                    {} if drive.read.reference is None else {"read_reference": drive.read.reference}
+                ),
+                **(
+                    {}
+                    if drive.write.reference is None
+                    else {"write_reference": drive.write.reference}
+                ),
             }
             for identity, drive in self._by_identity.items()
             if drive.read.bins or drive.write.bins
         }
 
-    def _restored(self, pairs: Any) -> Baseline:
-        return Baseline.restored(self._rules, [_parse_bin(*pair) for pair in pairs])
+    def _restored(self, pairs: Any, reference: Any) -> Baseline:
+        known = untrusted_file.number(reference, _MIN_SECONDS, 2 * _MAX_SECONDS)
+        return Baseline.restored(self._rules, [_parse_bin(*pair) for pair in pairs], known)
 
 
 def _parse_bin(index: Any, weight: Any) -> tuple[int, float]:

@@ -7,6 +7,7 @@ processes samples. This saves 0.4 MB of its limit of 20 MB.
 from dataclasses import dataclass, field
 
 from exporter.io.baseline import BaselineRules
+from exporter.io.partial_hang import PartialHangRules
 from exporter.io.verdict import SaturationRules, VerdictRules
 from exporter.io.write_falloff import WriteFalloffRules
 
@@ -21,4 +22,5 @@ class DiskRules:
     saturation: SaturationRules = field(default_factory=SaturationRules)
     baseline: BaselineRules = field(default_factory=BaselineRules)
     bottleneck: VerdictRules = field(default_factory=VerdictRules)
+    partial_hang: PartialHangRules = field(default_factory=PartialHangRules)
     write_falloff: WriteFalloffRules = field(default_factory=WriteFalloffRules)

@@ -18,6 +18,11 @@ _MAX_ELAPSED_MILLISECONDS = TIME_WRAP_MILLISECONDS // 2
 #: means that the two records are of different devices.
 _MAX_OPERATIONS_PER_SECOND = 1e8
 
+#: A device with requests in flight at both ends of an interval and at least this mean number of
+#: requests in flight was busy all the time. Kernels 5.0 to 6.9 count too little of that time: a
+#: request that starts discards the time since the last one ended (block/blk-core.c).
+_BUSY_QUEUE_DEPTH = 4.0
+
 # Creates a named tuple without calling the class's own constructor, which takes as long as
 # computing all differences.
 _new = tuple.__new__
@@ -31,7 +36,7 @@ class DiskInterval(NamedTuple):
     in the interval in which it ended.
 
     seconds: the time between the samples.
-    reads, writes, flushes: the number of completed operations.
+    reads, writes, flushes, discards: the number of completed operations.
     read_seconds, write_seconds, flush_seconds: the sum of the times of these operations; more than
         `seconds` if they overlapped.
     read_bytes, written_bytes: the number of bytes that these operations transferred.
@@ -42,6 +47,9 @@ class DiskInterval(NamedTuple):
         the stalled intervals already include this time, but the kernel adds it to its counters only
         when the requests complete. The caller passes it to the next call of `disk_interval`, so
         that it is not counted twice.
+    excess_requests: the mean number of requests in flight at both ends, minus the queue depth of
+        the completed requests; 0 if no request was in flight at one of the ends. None if requests
+        were in flight and none completed.
     """
 
     seconds: float
@@ -57,6 +65,8 @@ class DiskInterval(NamedTuple):
     queue_depth: float
     busy_ratio: float
     uncredited_seconds: float = 0.0
+    excess_requests: float | None = None
+    discards: int = 0
 
 
 def disk_interval(
@@ -130,6 +140,9 @@ def disk_interval(
         # interval. So the quotient may be too large. The mean number of requests in flight cannot
         # exceed the number of requests that were in flight at any time of the interval.
         queue_depth = min(request_seconds / seconds, float(completions + in_flight))
+        excess = 0.0
+        if in_flight_before and in_flight:
+            excess = (in_flight_before + in_flight) / 2 - request_seconds / seconds
         if uncredited_seconds:
             # The queue depths of the stalled intervals already include these requests.
             ends = (in_flight_before + in_flight) / 2
@@ -142,7 +155,10 @@ def disk_interval(
         # In kernels 5.0 to 6.9 io_time is too large, because each request counts at least a whole
         # jiffy (fixed by commit 99dc422335d8). The busy ratio cannot exceed the mean number of
         # requests in flight, so that number limits it.
-        busy_ratio = min(io_ratio, queue_depth)
+        if queue_depth >= _BUSY_QUEUE_DEPTH and in_flight_before and in_flight:
+            busy_ratio = 1.0
+        else:
+            busy_ratio = min(io_ratio, queue_depth)
     else:
         # No request completed, so the request times did not grow. The number of requests in flight
         # is used as the queue depth. If requests were also in flight at the start, the device was
@@ -153,7 +169,8 @@ def disk_interval(
         uncredited_seconds += queue_depth * seconds
         busy_ratio = 1.0 if in_flight_before else io_ratio
         stalled = busy_ratio >= 0.5
-    values = (
+        excess = None
+    values: tuple[float | None, ...] = (
         seconds,
         reads,
         read_seconds,
@@ -167,6 +184,8 @@ def disk_interval(
         queue_depth,
         busy_ratio,
         uncredited_seconds,
+        excess,
+        discards,
     )
     return _new(DiskInterval, values)
 

@@ -286,6 +286,8 @@ class Sampler:
             self.disks = None
             return
         previous = self.disks if is_comparable else None
+        if not is_comparable and self.disks is not None and seconds > 0:
+            self._record_stalls(lines, seconds)
         self._lines = lines
         disks = {
             name: disk
@@ -316,6 +318,21 @@ class Sampler:
                 is_probed = self._is_probed(device, now - seconds, now)
                 activity.record(now, interval, context, is_probed=is_probed)
         self.disks = disks
+
+    def _record_stalls(self, lines: diskstats.RecordsByLine, seconds: float) -> None:
+        """Records a gap between two samples for the devices that hung all the time.
+
+        A device hung if it was stalled before the gap, and if its counters did not change.
+        """
+        for disk in lines.values():
+            activity = self.activities.get(disk.device)
+            before = (self.disks or {}).get(disk.device)
+            if activity is None or before is None or not activity.is_stalled:
+                continue
+            interval = disk_interval(before, disk, seconds, activity.uncredited_seconds)
+            if interval is not None and interval.stalled and before.io_now:
+                activity.uncredited_seconds = interval.uncredited_seconds
+                activity.record_stall(seconds)
 
     def _new_activity(self, device: str, now: float, drive: Drive | None = None) -> DiskActivity:
         self._on_change()

@@ -14,6 +14,10 @@ from exporter.linux.links import LinkSpeed
 #: 150 MB/s and SATA at 6 Gb/s with 480 of 600 MB/s.
 _FULL_LINK_RATIO = 0.6
 
+#: Many drives reduce their speed before they report a warning. From this many kelvin below the
+#: warning on, heat may be the cause.
+_WARM_KELVIN = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class SlowdownEvidence:
@@ -88,6 +92,9 @@ def slowdown_verdict(
         link_is_slow = link_bytes_per_second < link_max_bytes_per_second
         if link_is_slow and _reaches(bytes_per_second, _FULL_LINK_RATIO * link_bytes_per_second):
             return Verdict.LINK
+    warm = None if warning_celsius is None else warning_celsius - _WARM_KELVIN
+    if _reaches(temperature_celsius, warm):
+        return None if is_sudden else Verdict.THERMAL
     return Verdict.WRITE_CACHE if is_sudden else None
 
 

@@ -43,8 +43,16 @@ def _queue_depths() -> dict[DriveClass, float]:
     return {DriveClass.NVME: 4.0, DriveClass.SSD: 2.0, DriveClass.ROTATIONAL: 2.0}
 
 
+def _deep_queue_depths() -> dict[DriveClass, float]:
+    return {DriveClass.NVME: 32.0, DriveClass.SSD: 16.0, DriveClass.ROTATIONAL: 100_000.0}
+
+
 def _await_floors() -> dict[DriveClass, float]:
     return {DriveClass.NVME: 0.001, DriveClass.SSD: 0.003, DriveClass.ROTATIONAL: 0.010}
+
+
+def _learned_floors() -> dict[DriveClass, float]:
+    return {DriveClass.NVME: 0.0002, DriveClass.SSD: 0.0005, DriveClass.ROTATIONAL: 0.010}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +65,14 @@ class SaturationRules:
         rule raised 41 false alerts in 7 days (https://github.com/vexxhost/atmosphere/pull/3713).
     await_factor: requests are slow if their await is at least this multiple of the device's
         baseline. A deeper queue then gives no more throughput.
-    await_floor_seconds: an await below this value is never slow, keyed by drive class. It is also
-        the limit until the baseline is learned.
+    await_floor_seconds: an await of at least this value is slow until the baseline is learned,
+        keyed by drive class.
+    learned_floor_seconds: an await below this value is never slow, keyed by drive class. It is the
+        limit for a deep queue until the baseline is learned.
+    deep_queue_depth, deep_await_factor: with at least this mean number of requests in flight, keyed
+        by drive class, deep_await_factor replaces await_factor. The variance of single requests
+        hardly affects the mean of so many. A drive whose await doubles with its queue serves no
+        more requests.
     pressure_ratio: tasks wait for I/O if some task waited for at least this share of the time, 0 to
         1. Without PSI (kernels before 4.20, or psi=0) the other three conditions decide.
     """
@@ -67,6 +81,9 @@ class SaturationRules:
     queue_depth: Mapping[DriveClass, float] = field(default_factory=_queue_depths)
     await_factor: float = 3.0
     await_floor_seconds: Mapping[DriveClass, float] = field(default_factory=_await_floors)
+    learned_floor_seconds: Mapping[DriveClass, float] = field(default_factory=_learned_floors)
+    deep_queue_depth: Mapping[DriveClass, float] = field(default_factory=_deep_queue_depths)
+    deep_await_factor: float = 2.0
     pressure_ratio: float = 0.10
 
 
@@ -97,14 +114,24 @@ class AwaitLimits:
     write_seconds: float
 
 
-def await_limit(rules: SaturationRules, kind: DriveClass, baseline_seconds: float | None) -> float:
+def await_limit(
+    rules: SaturationRules,
+    kind: DriveClass,
+    baseline_seconds: float | None,
+    *,
+    is_deep: bool = False,
+) -> float:
     """Returns the smallest await, in seconds, that counts as slow for reads or for writes.
 
     kind: the drive's class.
     baseline_seconds: the drive's learned await at low load; None until it is learned.
+    is_deep: True for the limit with a deep queue.
     """
-    floor = rules.await_floor_seconds[kind]
-    return floor if baseline_seconds is None else max(floor, rules.await_factor * baseline_seconds)
+    floor = rules.learned_floor_seconds[kind]
+    if baseline_seconds is None:
+        return floor if is_deep else rules.await_floor_seconds[kind]
+    factor = rules.deep_await_factor if is_deep else rules.await_factor
+    return max(floor, factor * baseline_seconds)
 
 
 def requests_are_slow(disk: DiskInterval, limits: AwaitLimits) -> bool:

@@ -10,21 +10,17 @@ A burst is a write that saturates the device, with pauses shorter than 30 second
 the throughput at the start of a burst. A falloff is confirmed when the throughput stays below 67 %
 of the reference for 15 seconds. `WriteFalloffRules` can change these values.
 
-`WriteFalloffDetector` detects falloffs. `WriteFalloffTracker` counts them and determines the cause.
-Both use no files, no clock and no logs.
+`falloff_tracker` counts the falloffs and determines their cause. This module uses no files, no
+clock and no logs.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from exporter.io.interval import DiskInterval
-from exporter.io.slowdown import SlowdownEvidence, slowdown_verdict
-from exporter.io.verdict import Verdict
 
-#: Time between two checks for the cause while a drive is slow, in seconds. The check is repeated,
-#: because the drive may report a high temperature some time after it became slow.
-_CAUSE_INTERVAL_SECONDS = 10.0
+#: So few more reads, flushes and discards per second never explain a drop of the throughput.
+_OTHERS_PER_SECOND = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +28,15 @@ class WriteFalloffRules:
     """The thresholds that define a saturating write and a falloff.
 
     busy_ratio, read_share: an interval is a saturating write if the device's busy ratio is at least
-        busy_ratio and reads are less than this share of the bytes. No minimum queue depth is
-        required, because a single synchronous writer saturates the device with one request in
-        flight.
+        busy_ratio and, until the reference is known, reads are less than this share of the bytes.
+        Afterwards the share may grow, because a full cache slows down only the writes. No minimum
+        queue depth is required, because a single synchronous writer saturates the device with one
+        request in flight.
+    other_factor, other_share: if there are more than other_factor times as many reads, flushes and
+        discards per second as before, plus other_share of the number of writes before, these slow
+        down the writes, and the drop is not a falloff.
+    near_ratio, sudden_seconds: a falloff is sudden if the throughput was between the limit and
+        near_ratio of the reference for at most sudden_seconds before the drop.
     rest_seconds: the burst ends after this time without a saturating write.
     reference_bytes, reference_samples, reference_seconds: the first intervals of the burst are
         collected until they are at least reference_samples and contain reference_bytes or last
@@ -53,7 +55,11 @@ class WriteFalloffRules:
     """
 
     busy_ratio: float = 0.9
-    read_share: float = 0.25
+    read_share: float = 0.5
+    other_factor: float = 1.5
+    other_share: float = 0.02
+    near_ratio: float = 0.85
+    sudden_seconds: float = 5.0
     rest_seconds: float = 30.0
     reference_bytes: int = 10**9
     reference_samples: int = 3
@@ -73,11 +79,13 @@ class WriteFalloff:
     burst_bytes: the bytes that were written in the burst before the throughput dropped.
     burst_bytes_per_second: the throughput before the drop.
     sustained_bytes_per_second: the throughput after the drop.
+    is_sudden: True if the throughput fell in one step.
     """
 
     burst_bytes: int
     burst_bytes_per_second: float
     sustained_bytes_per_second: float
+    is_sudden: bool = True
 
     @property
     def ratio(self) -> float:
@@ -93,12 +101,14 @@ class _Writes:
     written_bytes: int = 0
     writes: int = 0
     write_seconds: float = 0.0
+    others: int = 0
 
     def add(self, disk: DiskInterval) -> None:
         self.seconds += disk.seconds
         self.written_bytes += disk.written_bytes
         self.writes += disk.writes
         self.write_seconds += disk.write_seconds
+        self.others += disk.reads + disk.flushes + disk.discards
 
     @property
     def bytes_per_second(self) -> float:
@@ -139,6 +149,7 @@ class WriteFalloffDetector:
         "_first_bytes",
         "_first_seconds",
         "_limit",
+        "_middle_seconds",
         "_recovery_limit",
         "_reference",
         "_rules",
@@ -153,6 +164,8 @@ class WriteFalloffDetector:
         self._saturated_at = -math.inf
         self._bytes = 0
         self._limit = 0.0
+        self._slow: _SlowRun | None = None
+        self._middle_seconds = 0.0
         self.is_open = False
         self._reset()
 
@@ -164,10 +177,13 @@ class WriteFalloffDetector:
         now: the end of the interval in seconds of any monotonic clock.
         """
         rules = self._rules
-        read_bytes, written_bytes = disk.read_bytes, disk.written_bytes
-        if disk.busy_ratio < rules.busy_ratio or (
-            read_bytes and read_bytes >= rules.read_share * (read_bytes + written_bytes)
-        ):
+        written_bytes = disk.written_bytes
+        if disk.stalled:
+            # No request or only a part of them completes. This is not the speed of the drive.
+            self._slow = None
+            self.is_slow = False
+            return None
+        if disk.busy_ratio < rules.busy_ratio or self._is_mostly_reads(disk):
             if self.is_open:
                 self._pause(now, disk)
             return None
@@ -185,20 +201,35 @@ class WriteFalloffDetector:
             return None
         if self._slow is not None or written_bytes <= self._limit * disk.seconds:
             return self._compare(before_bytes, disk, reference)
-        if reference.seconds < rules.reference_most_seconds:
-            expected = reference.bytes_per_second * disk.seconds
-            if abs(written_bytes - expected) <= rules.reference_ratio * expected:
-                reference.add(disk)
-                self._limit = rules.falloff_ratio * reference.bytes_per_second
+        self._extend_reference(disk, reference)
         return None
+
+    def _is_mostly_reads(self, disk: DiskInterval) -> bool:
+        read_bytes = disk.read_bytes
+        if not read_bytes or self._reference is not None:
+            return False
+        return read_bytes >= self._rules.read_share * (read_bytes + disk.written_bytes)
+
+    def _extend_reference(self, disk: DiskInterval, reference: _Writes) -> None:
+        """Records an interval that is not slow."""
+        rules, written_bytes = self._rules, disk.written_bytes
+        expected = reference.bytes_per_second * disk.seconds
+        is_near = written_bytes >= rules.near_ratio * expected
+        self._middle_seconds = 0.0 if is_near else self._middle_seconds + disk.seconds
+        if (
+            reference.seconds < rules.reference_most_seconds
+            and abs(written_bytes - expected) <= rules.reference_ratio * expected
+        ):
+            reference.add(disk)
+            self._limit = rules.falloff_ratio * reference.bytes_per_second
 
     def _reset(self) -> None:
         self.is_open = self.is_slow = False
         self._bytes = self._first_bytes = 0
         self._first: list[tuple[int, DiskInterval]] = []
-        self._first_seconds = 0.0
+        self._first_seconds = self._middle_seconds = 0.0
         self._reference: _Writes | None = None
-        self._slow: _SlowRun | None = None
+        self._slow = None
         self._recovery_limit: float | None = None
 
     def _pause(self, now: float, disk: DiskInterval) -> None:
@@ -250,11 +281,10 @@ class WriteFalloffDetector:
             return None
         if slow.seconds < rules.lasting_seconds or not slow.writes:
             return None
-        if abs(slow.bytes_per_write / reference.bytes_per_write - 1) > rules.size_ratio:
+        if not _is_same_load(slow, reference, rules):
             return None
-        if slow.await_seconds <= rules.await_factor * reference.await_seconds:
-            return None
-        falloff = _falloff(slow, reference)
+        is_sudden = self._middle_seconds <= rules.sudden_seconds
+        falloff = _falloff(slow, reference, is_sudden=is_sudden)
         self._slow = None
         # The device counts as slow until its throughput is halfway back to the reference.
         self._recovery_limit = (
@@ -283,7 +313,20 @@ def _reference_writes(first: list[DiskInterval], rules: WriteFalloffRules) -> _W
     return fast if fast.writes and fast.written_bytes else None
 
 
-def _falloff(slow: _SlowRun, reference: _Writes) -> WriteFalloff:
+def _is_same_load(slow: _SlowRun, reference: _Writes, rules: WriteFalloffRules) -> bool:
+    """Returns True if the drive became slower, and neither the writer nor other requests changed.
+
+    If the await has not grown, the writer became slower and not the drive.
+    """
+    if abs(slow.bytes_per_write / reference.bytes_per_write - 1) > rules.size_ratio:
+        return False
+    others = rules.other_factor * reference.others + rules.other_share * reference.writes
+    if slow.others / slow.seconds > others / reference.seconds + _OTHERS_PER_SECOND:
+        return False
+    return slow.await_seconds > rules.await_factor * reference.await_seconds
+
+
+def _falloff(slow: _SlowRun, reference: _Writes, *, is_sudden: bool) -> WriteFalloff:
     """Returns the falloff between the reference and the slow intervals.
 
     The throughput dropped at an unknown time within the first slow interval. That time is computed
@@ -297,77 +340,4 @@ def _falloff(slow: _SlowRun, reference: _Writes) -> WriteFalloff:
         sustained = min(sustained, later)
         seconds = (first.written_bytes - sustained * first.seconds) / (fast - sustained)
         burst_bytes += min(max(seconds, 0.0), first.seconds) * fast
-    return WriteFalloff(int(burst_bytes), fast, sustained)
-
-
-class WriteFalloffTracker:
-    """Counts the falloffs of one drive, and determines the cause while the drive is slow.
-
-    events: the number of falloffs since the start.
-    last: the last falloff; None before the first one.
-    burst: the detector.
-    busy_ratio: while `burst.is_open` is False, the caller may skip intervals with a smaller busy
-        ratio. This saves nearly all calls of `observe`.
-    evidence (argument): returns the drive's temperature and link speed.
-    """
-
-    __slots__ = (
-        "_cause",
-        "_evidence",
-        "_explained_at",
-        "_over_temperature_seconds",
-        "burst",
-        "busy_ratio",
-        "events",
-        "last",
-    )
-
-    def __init__(self, rules: WriteFalloffRules, evidence: Callable[[], SlowdownEvidence]) -> None:
-        self._evidence = evidence
-        self.events = 0
-        self.last: WriteFalloff | None = None
-        self._cause: Verdict | None = None
-        self._explained_at = -math.inf
-        self._over_temperature_seconds: float | None = None
-        self.reconfigure(rules)
-
-    def reconfigure(self, rules: WriteFalloffRules) -> None:
-        """Applies new settings. The state of a burst that is in progress is discarded."""
-        self.busy_ratio = rules.busy_ratio
-        self.burst = WriteFalloffDetector(rules)
-
-    def observe(self, now: float, disk: DiskInterval) -> Verdict | None:
-        """Records an interval; returns why the drive is slow after a falloff.
-
-        Returns None if the drive is not slow, or if the cause is unknown.
-
-        now: the end of the interval in seconds of any monotonic clock.
-        """
-        burst = self.burst
-        falloff = burst.observe(now, disk)
-        if falloff is not None:
-            self._record(falloff)
-        if not burst.is_slow:
-            return None
-        if now - self._explained_at >= _CAUSE_INTERVAL_SECONDS:
-            self._explained_at = now
-            self._cause = self._explain()
-        return self._cause
-
-    def _record(self, falloff: WriteFalloff) -> None:
-        self.events += 1
-        self.last = falloff
-        self._over_temperature_seconds = self._evidence().over_temperature_seconds
-        self._explained_at = -math.inf
-
-    def _explain(self) -> Verdict | None:
-        evidence = self._evidence()
-        before, now = self._over_temperature_seconds, evidence.over_temperature_seconds
-        return slowdown_verdict(
-            bytes_per_second=self.last.sustained_bytes_per_second if self.last else None,
-            temperature_celsius=evidence.temperature_celsius,
-            warning_celsius=evidence.warning_celsius,
-            over_temperature_seconds=None if before is None or now is None else now - before,
-            link_bytes_per_second=evidence.link_bytes_per_second,
-            link_max_bytes_per_second=evidence.link_max_bytes_per_second,
-        )
+    return WriteFalloff(int(burst_bytes), fast, sustained, is_sudden)

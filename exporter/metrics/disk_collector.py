@@ -150,4 +150,6 @@ def _baselines(name: str, activity: DiskActivity, rules: SaturationRules) -> Ite
     for op, baseline in directions:
         learned = baseline.seconds
         yield metrics.AWAIT_BASELINE(floor if learned is None else learned, name, op)
+        if baseline.reference is not None:
+            yield metrics.AWAIT_REFERENCE(baseline.reference, name, op)
         yield metrics.AWAIT_BASELINE_INFO(1, name, op, "floor" if learned is None else "learned")

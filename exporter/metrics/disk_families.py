@@ -169,7 +169,8 @@ AWAIT_BASELINE = MetricDesc(
     "ssd_disk_await_baseline_seconds",
     "Baseline of the device: its median await at low load (computed from diskstats). Until the "
     "baseline is learned, the value is the floor of the drive class: see "
-    "ssd_disk_await_baseline_info.",
+    "ssd_disk_await_baseline_info. Then it takes one observation per hour, and follows the device "
+    "over months.",
     ("device", "op"),
 )
 AWAIT_BASELINE_INFO = MetricDesc(
@@ -177,6 +178,13 @@ AWAIT_BASELINE_INFO = MetricDesc(
     "Source of ssd_disk_await_baseline_seconds; the value is always 1. source='learned': from "
     "this device. source='floor': the lower limit of its class (nvme, ssd, rotational).",
     ("device", "op", "source"),
+)
+AWAIT_REFERENCE = MetricDesc(
+    "ssd_disk_await_reference_seconds",
+    "Baseline of the device on its first day (computed from diskstats). It does not change. "
+    "A drive whose ssd_disk_await_baseline_seconds is a multiple of it has become slower over the "
+    "months. Absent during the first day.",
+    ("device", "op"),
 )
 SATURATED = MetricDesc(
     "ssd_disk_saturated_seconds_total",
@@ -188,8 +196,9 @@ SATURATED = MetricDesc(
 )
 STALLED = MetricDesc(
     "ssd_disk_stalled_seconds_total",
-    "Seconds with requests in flight and none completed (diskstats, sampled every second). It "
-    "grows while the device hangs.",
+    "Seconds in which requests hung (diskstats, sampled every second): all requests in flight, or "
+    "for at least six seconds some of them, for example those of one hardware queue. Partial "
+    "hangs count from their begin when they are certain.",
     _DEVICE,
     "counter",
 )

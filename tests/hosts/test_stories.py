@@ -165,7 +165,10 @@ def test_device_with_54_in_flight_is_the_bottleneck(page: Pages) -> None:
 @pytest.mark.parametrize("name", ["hanging-nvme", "hanging-nvme-io-time-stands-still"])
 def test_hanging_drive_is_stalled_and_the_bottleneck(page: Pages, name: str) -> None:
     nvme = page(name)
-    assert 4 == nvme.value("ssd_disk_stalled_seconds_total", device="nvme0n1")
+    # Four whole seconds, and a part of the second in which the hang began.
+    stalled = nvme.value("ssd_disk_stalled_seconds_total", device="nvme0n1")
+    assert stalled is not None
+    assert 4 <= stalled < 5
     assert "device" == nvme.verdict("nvme0n1")
     busy = [nvme.below("ssd_disk_busy_ratio", edge, device="nvme0n1") for edge in ("0.25", "0.99")]
     assert [4, 4] == busy

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from exporter.io.baseline import Baseline, BaselineRules, Baselines
 
 RULES = BaselineRules()
+HOUR = RULES.interval_seconds
 
 
 def taught(awaits: list[float], rules: BaselineRules = RULES) -> Baseline:
     """Return a baseline that has observed calm seconds with these awaits."""
     baseline = Baseline(rules)
-    for seconds in awaits:
-        baseline.observe(rules.operations, seconds * rules.operations)
+    for hour, seconds in enumerate(awaits):
+        baseline.observe(hour * HOUR, rules.operations, seconds * rules.operations)
     return baseline
 
 
@@ -37,12 +38,12 @@ def test_few_operations_are_pooled() -> None:
     """The kernel counts milliseconds, which is too coarse for one request of 80 µs."""
     baseline = Baseline(RULES)
     for second in range(60 * 50):
-        baseline.observe(1, 0.001 if second % 12 == 0 else 0.0)
+        baseline.observe(second * HOUR, 1, 0.001 if second % 12 == 0 else 0.0)
     assert 0.001 / 12 == pytest.approx(baseline.seconds, rel=0.1)
 
 
 def test_outliers_do_not_change_the_median() -> None:
-    awaits = [0.001] * 70 + [5.0] * 30
+    awaits = [0.001] * 100 + [5.0] * 30
     assert pytest.approx(0.001, rel=0.1) == taught(awaits).seconds
 
 
@@ -56,19 +57,45 @@ def test_it_is_within_10_percent_of_the_true_median(awaits: list[float]) -> None
 
 
 def test_it_follows_changes_of_the_device() -> None:
-    """An old drive is slower at low load, and this becomes its baseline."""
-    rules = BaselineRules(memory=1000)
-    baseline = taught([0.001] * 5000, rules)
-    for _ in range(1100):
-        baseline.observe(50, 50 * 0.004)
+    """An old drive is slower at low load, and this becomes its baseline after months."""
+    days = [0.001] * 24 * 100
+    assert pytest.approx(0.001, rel=0.1) == taught([*days, *[0.004] * 24 * 30]).seconds
+    baseline = taught([*days, *[0.004] * 24 * 150])
     assert pytest.approx(0.004, rel=0.1) == baseline.seconds
+
+
+def test_a_valid_baseline_takes_one_observation_per_hour() -> None:
+    """A day of slow requests at any rate does not change it."""
+    baseline = taught([0.001] * 100)
+    for second in range(86_400):
+        baseline.observe(100 * HOUR + second, 500, 500 * 0.02)
+    assert pytest.approx(0.001, rel=0.1) == baseline.seconds
+
+
+def test_the_reference_is_the_baseline_of_the_first_day() -> None:
+    assert taught([0.001] * 60).reference is None
+    baseline = taught([0.001] * 90)
+    assert pytest.approx(0.001, rel=0.1) == baseline.reference
+    slower = taught([0.001] * 90 + [0.004] * 3000)
+    assert baseline.reference == slower.reference
+    assert pytest.approx(0.004, rel=0.1) == slower.seconds
+
+
+def test_the_reference_survives_a_restart() -> None:
+    baselines = Baselines(RULES)
+    for hour in range(100):
+        baselines.for_drive("wwn-1").read.observe(hour * HOUR, 50, 50 * 0.001)
+    kept = json.loads(json.dumps(baselines.to_state()))
+    again = Baselines(RULES, kept).for_drive("wwn-1")
+    assert again.read.reference == baselines.for_drive("wwn-1").read.reference is not None
+    assert again.write.reference is None
 
 
 def test_its_memory_is_limited() -> None:
     rules = BaselineRules(memory=500)
     random.seed(1)
     baseline = taught([10 ** random.uniform(-7, 3) for _ in range(5000)], rules)
-    assert sum(baseline.bins.values()) <= 500
+    assert sum(baseline.bins.values()) <= 500 * 5
     assert len(baseline.bins) <= 194
 
 
@@ -101,8 +128,8 @@ def test_impossible_bins_and_weights_are_rejected(bins: list[tuple[int, float]])
 @given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 10**9)), max_size=100))
 def test_any_observation_leaves_a_valid_baseline(seen: list[tuple[int, int]]) -> None:
     baseline = Baseline(BaselineRules(observations=1, operations=1))
-    for operations, milliseconds in seen:
-        baseline.observe(operations, milliseconds / 1000)
+    for hour, (operations, milliseconds) in enumerate(seen):
+        baseline.observe(hour * HOUR, operations, milliseconds / 1000)
     assert baseline.seconds is None or 1e-6 <= baseline.seconds <= 110
 
 
@@ -120,9 +147,9 @@ _ALMOST = st.dictionaries(
 
 def learned() -> Baselines:
     baselines = Baselines(RULES)
-    for _ in range(80):
-        baselines.for_drive("wwn-1").read.observe(50, 50 * 0.000_2)
-        baselines.for_drive("wwn-1").write.observe(50, 50 * 0.002)
+    for hour in range(80):
+        baselines.for_drive("wwn-1").read.observe(hour * HOUR, 50, 50 * 0.000_2)
+        baselines.for_drive("wwn-1").write.observe(hour * HOUR, 50, 50 * 0.002)
     baselines.for_drive("wwn-2")
     return baselines
 

@@ -8,7 +8,15 @@ import pytest
 from exporter import io
 
 #: See `exporter/io/__init__.py`.
-PURE = ("interval", "verdict", "write_falloff", "slowdown", "drive_class")
+PURE = (
+    "interval",
+    "partial_hang",
+    "verdict",
+    "write_falloff",
+    "falloff_tracker",
+    "slowdown",
+    "drive_class",
+)
 
 #: Modules that a pure module may import from the standard library and from the exporter. Those of
 #: `linux` and `drives` are used for their records and constants only.

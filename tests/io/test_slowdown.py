@@ -30,8 +30,15 @@ def test_a_gradual_decline_without_evidence_has_no_cause() -> None:
 def test_heat_is_detected_from_the_count_or_the_temperature() -> None:
     assert Verdict.THERMAL is slowdown_verdict(over_temperature_seconds=60)
     assert Verdict.THERMAL is slowdown_verdict(temperature_celsius=70, warning_celsius=70)
-    assert Verdict.WRITE_CACHE is slowdown_verdict(temperature_celsius=69, warning_celsius=70)
+    assert Verdict.WRITE_CACHE is slowdown_verdict(temperature_celsius=59, warning_celsius=70)
     assert Verdict.WRITE_CACHE is slowdown_verdict(temperature_celsius=90)
+
+
+def test_a_drive_just_below_its_warning_may_already_be_slower_because_of_heat() -> None:
+    """Drives that throttle 3 to 10 K below their own warning are known."""
+    assert slowdown_verdict(temperature_celsius=69, warning_celsius=70) is None
+    gradual = slowdown_verdict(temperature_celsius=69, warning_celsius=70, is_sudden=False)
+    assert Verdict.THERMAL is gradual
 
 
 @pytest.mark.parametrize(("speed", "line"), [(120, 150), (240, 300), (480, 600)])

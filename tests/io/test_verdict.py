@@ -114,16 +114,22 @@ def test_the_await_limit_is_three_times_the_baseline() -> None:
 @pytest.mark.parametrize("kind", list(DriveClass))
 def test_no_await_limit_is_below_the_floor_of_its_class(kind: DriveClass) -> None:
     """An NVMe drive with a baseline of 20 µs is not slow at 60 µs."""
-    assert RULES.await_floor_seconds[kind] == await_limit(RULES, kind, 0.000_02)
+    assert RULES.learned_floor_seconds[kind] == await_limit(RULES, kind, 0.000_02)
     assert RULES.await_floor_seconds[kind] == await_limit(RULES, kind, None)
+    assert RULES.learned_floor_seconds[kind] == await_limit(RULES, kind, None, is_deep=True)
 
 
-@given(st.sampled_from(DriveClass), st.none() | st.floats(1e-6, 100))
+def test_the_limit_is_a_multiple_of_the_baseline_that_is_smaller_for_a_deep_queue() -> None:
+    assert pytest.approx(0.0006) == await_limit(RULES, DriveClass.NVME, 0.0002)
+    assert pytest.approx(0.0004) == await_limit(RULES, DriveClass.NVME, 0.0002, is_deep=True)
+
+
+@given(st.sampled_from(DriveClass), st.none() | st.floats(1e-6, 100), st.booleans())
 def test_an_await_limit_is_never_below_floor_or_baseline(
-    kind: DriveClass, learned: float | None
+    kind: DriveClass, learned: float | None, is_deep: bool
 ) -> None:
-    found = await_limit(RULES, kind, learned)
-    assert found >= RULES.await_floor_seconds[kind]
+    found = await_limit(RULES, kind, learned, is_deep=is_deep)
+    assert found >= RULES.learned_floor_seconds[kind]
     assert learned is None or found >= learned
 
 

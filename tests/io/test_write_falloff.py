@@ -15,15 +15,11 @@ from exporter.io.activity import DiskActivity, DiskContext
 from exporter.io.baseline import Baseline, BaselineRules, DriveBaselines
 from exporter.io.disk_rules import DiskRules
 from exporter.io.drive_class import Drive, DriveClass, drive_from_name
+from exporter.io.falloff_tracker import WriteFalloffTracker
 from exporter.io.interval import DiskInterval, disk_interval
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
 from exporter.io.verdict import Verdict
-from exporter.io.write_falloff import (
-    WriteFalloff,
-    WriteFalloffDetector,
-    WriteFalloffRules,
-    WriteFalloffTracker,
-)
+from exporter.io.write_falloff import WriteFalloff, WriteFalloffDetector, WriteFalloffRules
 from exporter.linux import topology
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.links import LinkSpeed
@@ -333,7 +329,8 @@ def activity_after_rest() -> WriteFalloffTracker:
     ("told", "cause"),
     [
         (HOT, Verdict.THERMAL),
-        (replace(HOT, temperature_celsius=76), Verdict.WRITE_CACHE),
+        (replace(HOT, temperature_celsius=76), Verdict.DEVICE),
+        (replace(HOT, temperature_celsius=60), Verdict.WRITE_CACHE),
         (SlowdownEvidence(None, None, None, 150e6, 600e6), Verdict.LINK),
         (SlowdownEvidence(None, None, None, 600e6, 600e6), Verdict.WRITE_CACHE),
         (SlowdownEvidence(), Verdict.WRITE_CACHE),

@@ -13,7 +13,7 @@ from tests.scenes.table import Result, SceneClass
 
 _DAY = 86400.0
 _DAYS = 60
-#: One calm interval of this many is simulated; the rules are scaled accordingly.
+#: Time between two calm intervals, in seconds.
 _EVERY = 60.0
 
 #: Requests are slow from this multiple of the baseline on.
@@ -22,20 +22,12 @@ _SLOW = 3.0
 _GROWN = 2.0
 
 
-def observe(baseline: Baseline, at: float, operations: int, seconds: float) -> None:
-    baseline.observe(operations, seconds)
-
-
-def reference(baseline: Baseline) -> float | None:
-    return None
-
-
 def _run(
     rng: random.Random, factor: Callable[[float], float], *, grows: bool, must_stay_slow: float = 0
 ) -> Result:
     """Simulates the time of a drive whose await is multiplied by `factor(day)`."""
     await_seconds = 10 ** rng.uniform(-4.2, -2.5)
-    baseline = Baseline(_scaled_rules())
+    baseline = Baseline(BaselineRules())
     flagged_at: float | None = None
     slow_days = 0.0
     at = 0.0
@@ -45,8 +37,8 @@ def _run(
         hourly = 1 + 0.25 * math.sin(day * 2 * math.pi)
         true = await_seconds * factor(day) * hourly * math.exp(rng.gauss(0, 0.15))
         operations = rng.randrange(60, 300)
-        observe(baseline, at, operations, operations * true)
-        learned, first = baseline.seconds, reference(baseline)
+        baseline.observe(at, operations, operations * true)
+        learned, first = baseline.seconds, baseline.reference
         if learned is not None:
             grown = first is not None and learned >= _GROWN * first
             is_slow = true >= _SLOW * learned
@@ -57,7 +49,7 @@ def _run(
                 flagged_at = day
         at += _EVERY
     is_flagged = flagged_at is not None
-    first = reference(baseline)
+    first = baseline.reference
     error = None if first is None else abs(first / await_seconds - 1)
     hit = is_flagged == grows and slow_days >= must_stay_slow
     note = f"flagged {flagged_at} slow {slow_days:.1f} d reference {first} of {await_seconds:.2g}"
@@ -68,12 +60,6 @@ def _run(
         latency_seconds=None if flagged_at is None or not grows else flagged_at * _DAY,
         note=note,
     )
-
-
-def _scaled_rules() -> BaselineRules:
-    # One observation in 60 s stands for 60 of a second each.
-    rules = BaselineRules()
-    return BaselineRules(memory=max(int(rules.memory / _EVERY), rules.observations))
 
 
 def _grows(percent: float) -> Callable[[random.Random], Result]:

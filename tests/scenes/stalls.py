@@ -83,7 +83,8 @@ def _partial(
             jobs = _database(rng, drive)
             host.run(rng.uniform(20, 40), jobs)
             begun, seconds = host.now, rng.uniform(shortest, longest)
-            host.run(seconds, jobs, Hang(begun + seconds, share, ops))
+            wander = 10 ** rng.uniform(-2, -0.7)
+            host.run(seconds, jobs, Hang(begun + seconds, share, ops, wander))
             host.run(15, jobs)
             late = _latency(host, begun)
             counted = _counted(host, begun)
@@ -160,6 +161,17 @@ def _busy_database(rng: random.Random) -> tuple[Model, list[Job]]:
     return drive, _database(rng, drive)
 
 
+def _restless(rng: random.Random) -> Result:
+    """A database whose load changes every few seconds, for eight minutes."""
+    drive = rng.choice([loads.nvme, loads.sata])(rng)
+    with _host(rng, drive) as host:
+        host.jitter = rng.choice([0.1, 0.3, 0.6])
+        while host.now < 480:
+            host.run(rng.uniform(1, 12), _database(rng, drive))
+        counted = host.log[-1].stalled
+        return Result(is_hit=counted == 0, is_false=counted > 0, note=f"counted {counted:.1f}")
+
+
 def _overloaded(rng: random.Random) -> tuple[Model, list[Job]]:
     drive = rng.choice([loads.nvme, loads.sata])(rng)
     return drive, [loads.reads(256), Job(WRITE, PAGE, 64, is_random=True), loads.bulk(16)]
@@ -196,6 +208,7 @@ _STALLED: dict[str, Callable[[random.Random], Result]] = {
 
 _HEALTHY: dict[str, Callable[[random.Random], Result]] = {
     "database": _healthy(_busy_database),
+    "database, changing load": _restless,
     "overloaded drive": _healthy(_overloaded),
     "rotating disk": _healthy(_slow_disk, one_by_one=True),
     "slow drive, long queue": _healthy(_slow_stick, one_by_one=True),

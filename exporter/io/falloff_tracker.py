@@ -1,0 +1,90 @@
+"""Counts the falloffs of a drive, and determines their cause while the drive is slow.
+
+This module uses no files, no clock and no logs.
+"""
+
+import math
+from collections.abc import Callable
+
+from exporter.io.interval import DiskInterval
+from exporter.io.slowdown import SlowdownEvidence, slowdown_verdict
+from exporter.io.verdict import Verdict
+from exporter.io.write_falloff import WriteFalloff, WriteFalloffDetector, WriteFalloffRules
+
+#: Time between two checks for the cause while a drive is slow, in seconds. The check is repeated,
+#: because the drive may report a high temperature some time after it became slow.
+_CAUSE_INTERVAL_SECONDS = 10.0
+
+
+class WriteFalloffTracker:
+    """Counts the falloffs of one drive, and determines the cause while the drive is slow.
+
+    events: the number of falloffs since the start.
+    last: the last falloff; None before the first one.
+    burst: the detector.
+    busy_ratio: while `burst.is_open` is False, the caller may skip intervals with a smaller busy
+        ratio. This saves nearly all calls of `observe`.
+    evidence (argument): returns the drive's temperature and link speed.
+    """
+
+    __slots__ = (
+        "_cause",
+        "_evidence",
+        "_explained_at",
+        "_over_temperature_seconds",
+        "burst",
+        "busy_ratio",
+        "events",
+        "last",
+    )
+
+    def __init__(self, rules: WriteFalloffRules, evidence: Callable[[], SlowdownEvidence]) -> None:
+        self._evidence = evidence
+        self.events = 0
+        self.last: WriteFalloff | None = None
+        self._cause: Verdict | None = None
+        self._explained_at = -math.inf
+        self._over_temperature_seconds: float | None = None
+        self.reconfigure(rules)
+
+    def reconfigure(self, rules: WriteFalloffRules) -> None:
+        """Applies new settings. The state of a burst that is in progress is discarded."""
+        self.busy_ratio = rules.busy_ratio
+        self.burst = WriteFalloffDetector(rules)
+
+    def observe(self, now: float, disk: DiskInterval) -> Verdict | None:
+        """Records an interval; returns why the drive is slow after a falloff.
+
+        Returns None if the drive is not slow, or if the cause is unknown.
+
+        now: the end of the interval in seconds of any monotonic clock.
+        """
+        burst = self.burst
+        falloff = burst.observe(now, disk)
+        if falloff is not None:
+            self._record(falloff)
+        if not burst.is_slow:
+            return None
+        if now - self._explained_at >= _CAUSE_INTERVAL_SECONDS:
+            self._explained_at = now
+            self._cause = self._explain()
+        return self._cause
+
+    def _record(self, falloff: WriteFalloff) -> None:
+        self.events += 1
+        self.last = falloff
+        self._over_temperature_seconds = self._evidence().over_temperature_seconds
+        self._explained_at = -math.inf
+
+    def _explain(self) -> Verdict | None:
+        evidence = self._evidence()
+        before, now = self._over_temperature_seconds, evidence.over_temperature_seconds
+        return slowdown_verdict(
+            bytes_per_second=self.last.sustained_bytes_per_second if self.last else None,
+            temperature_celsius=evidence.temperature_celsius,
+            warning_celsius=evidence.warning_celsius,
+            over_temperature_seconds=None if before is None or now is None else now - before,
+            link_bytes_per_second=evidence.link_bytes_per_second,
+            link_max_bytes_per_second=evidence.link_max_bytes_per_second,
+            is_sudden=self.last is None or self.last.is_sudden,
+        )
