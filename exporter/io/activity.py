@@ -200,7 +200,12 @@ class DiskActivity:
             excess,
             _,
         ) = disk
-        hangs = excess is not None and self._some_requests_hang(excess, queue_depth, seconds)
+        hang = self._hang
+        hangs = (
+            excess is not None
+            and (excess > 0.0 or (hang is not None and hang.is_open))
+            and self._some_requests_hang(excess, queue_depth, seconds)
+        )
         stalled, disk = (True, disk._replace(stalled=True)) if hangs else (stalled, disk)
         self.busy_ratio.observe(busy_ratio, seconds)
         self.queue_depth.observe(queue_depth, seconds)
@@ -237,7 +242,7 @@ class DiskActivity:
         )
         if stalled or busy_ratio >= self._rules.bottleneck.work_busy_ratio:
             self._judge(now, disk, context, slowed_by, is_probed=is_probed)
-        if not is_probed:
+        if busy_ratio < self._rules.baseline.calm_busy_ratio and not is_probed:
             self._learn(now, disk)
 
     def _some_requests_hang(self, excess: float, queue_depth: float, seconds: float) -> bool:
@@ -314,8 +319,6 @@ class DiskActivity:
 
     def _learn(self, now: float, disk: DiskInterval) -> None:
         rules, busy_ratio = self._rules.baseline, disk.busy_ratio
-        if busy_ratio >= rules.calm_busy_ratio:
-            return
         # io_time may be 0 in a second with a few short requests.
         if disk.queue_depth > rules.calm_queue_depth * max(busy_ratio, _LEAST_BUSY_RATIO):
             return

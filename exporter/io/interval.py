@@ -139,10 +139,11 @@ def disk_interval(
         # When a request completes, the kernel adds its whole time, including the part before this
         # interval. So the quotient may be too large. The mean number of requests in flight cannot
         # exceed the number of requests that were in flight at any time of the interval.
-        queue_depth = min(request_seconds / seconds, float(completions + in_flight))
+        credited = request_seconds / seconds
+        queue_depth = min(credited, float(completions + in_flight))
         excess = 0.0
         if in_flight_before and in_flight:
-            excess = (in_flight_before + in_flight) / 2 - request_seconds / seconds
+            excess = (in_flight_before + in_flight) / 2 - credited
         if uncredited_seconds:
             # The queue depths of the stalled intervals already include these requests.
             ends = (in_flight_before + in_flight) / 2

@@ -66,6 +66,11 @@ class PartialHangDetector:
         self.has_ended = False
         self._noise = 0.2
 
+    @property
+    def is_open(self) -> bool:
+        """False if `observe` needs no intervals that have no excess."""
+        return bool(self._excesses)
+
     def reset(self) -> None:
         """Forgets all intervals: the device was idle, or no more requests hang."""
         self.has_ended = self.hung_seconds > 0
