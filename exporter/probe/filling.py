@@ -59,7 +59,7 @@ class FillGuard:
         # No profiles, because the filling makes no direct requests: its chunks go to the page
         # cache, and fdatasync waits for their writeback.
         self._sampler = directory.guard_sampler((), missing_bytes)
-        self._samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples))
+        self._samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples) + 1)
         self._samples.append(self._sampler.sample(directory.avail_bytes()))
         self._sampled_at = clock.monotonic()
         # Count one chunk from the start, because a chunk that fails may have been written in part.

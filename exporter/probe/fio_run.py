@@ -152,7 +152,7 @@ def run_fio(
     rules: the limits of the guard.
     is_stopping: called after each sample; if it returns True, the run is ended.
     """
-    samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples))
+    samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples) + 1)
     started_at = clock.monotonic()
     samples.append(sampler.sample(avail()))
     reason: Reason | None = None

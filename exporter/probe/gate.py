@@ -55,7 +55,8 @@ class GateRules:
     forced_after_skips: after this many skips in a row because of load, the gate admits a minimal
         run.
     guard_samples: the guard ends a probe for load only if this many samples in a row reach
-        `guard_pressure_ratio`, `guard_waiting_ratio` or `guard_queue`.
+        `guard_queue`, or all but one of this many and one more reach `guard_pressure_ratio` or
+        `guard_waiting_ratio`. A server waits for the CPU at times.
     guard_queue: the limit of the requests in flight besides the probe's own.
     guard_pressure_ratio: the limit of the share of a sample's time in which some task of mysqld's
         control group waited for I/O.
@@ -312,11 +313,13 @@ def guard(samples: Sequence[GuardSample], rules: GateRules) -> Reason | None:
     needed = max(1, rules.guard_samples)
     if len(samples) < needed:
         return None
-    last = samples[-needed:]
-    if all(_reaches(s.cgroup_pressure_ratio, rules.guard_pressure_ratio) for s in last) or all(
-        _reaches(s.server_waiting_ratio, rules.guard_waiting_ratio) for s in last
+    last, recent = samples[-needed:], samples[-needed - 1 :]
+    for waits in (
+        [_reaches(s.cgroup_pressure_ratio, rules.guard_pressure_ratio) for s in recent],
+        [_reaches(s.server_waiting_ratio, rules.guard_waiting_ratio) for s in recent],
     ):
-        return Reason.CGROUP_PRESSURE
+        if sum(waits) >= needed:
+            return Reason.CGROUP_PRESSURE
     if all(_is_needed(sample, rules) for sample in last):
         return Reason.BUSY
     return None

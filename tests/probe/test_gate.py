@@ -196,6 +196,16 @@ def test_a_run_ends_when_production_needs_the_device(
     assert expected == held(**changes)
 
 
+@pytest.mark.parametrize("field", ["cgroup_pressure_ratio", "server_waiting_ratio"])
+def test_a_server_may_wait_for_the_cpu_in_one_of_four_samples(field: str) -> None:
+    waits, other = (replace(CALM, **{field: ratio}) for ratio in (0.9, 0.1))  # type: ignore[arg-type]
+    assert Reason.CGROUP_PRESSURE == guard([waits, waits, other, waits], RULES)
+    assert Reason.CGROUP_PRESSURE == guard([waits, other, waits, waits], RULES)
+    assert guard([waits, other, other, waits], RULES) is None
+    assert guard([waits, other, waits], RULES) is None
+    assert guard([waits, other, other, waits, waits], RULES) is None, "only the last four count"
+
+
 def test_load_must_last_for_several_samples_and_harm_does_not() -> None:
     assert guard([CALM, CALM, replace(CALM, in_flight=64)], RULES) is None
     assert guard([replace(CALM, in_flight=64)] * 2, RULES) is None
