@@ -129,7 +129,7 @@ def _overview() -> tuple[Panel, ...]:
             nothing="unknown",
         ),
         value(
-            "Power backup",
+            "PLP check",
             "Result of the drive's self-check of its power-loss protection. Failed: a power "
             "failure loses the content of the write cache, or every write waits for the flash.",
             "none",

@@ -198,7 +198,7 @@ def _now() -> tuple[Panel, ...]:
             sort_by="severity",
         ),
         states(
-            "Bottlenecks over time: the ten drives with the longest",
+            "Bottlenecks over time, top ten drives",
             "The drives that had a bottleneck for the longest time in the selected range. Red is "
             "the drive itself; the other colours name a different cause.",
             Query(f"{q.verdict()} and {q.ON_DRIVE} {most}", FLEET_DRIVE),

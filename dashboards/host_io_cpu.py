@@ -116,7 +116,7 @@ CPU_ROW = Row(
             ),
             steps=t.SOFTIRQ,
             maximum=1,
-            nothing="per-CPU metrics are disabled; see the tiles for the hottest CPU",
+            nothing="per-CPU metrics are disabled; see the tile Softirq CPU",
         ),
         timeline(
             "Hottest CPU, by number",
@@ -160,7 +160,7 @@ WHO = (
     timeline(
         "Waits for I/O, by unit",
         "Share of time in which at least one task of the unit waited for I/O. A unit that waits "
-        "and does not write much is delayed by the others.",
+        "and does not write much is probably delayed by another one.",
         "percentunit",
         Query(q.rate(q.of_host("ssd_cgroup_pressure_io_waiting_seconds_total")), "{{cgroup}}"),
         steps=t.PRESSURE,

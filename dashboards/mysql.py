@@ -105,7 +105,7 @@ def _over_time() -> tuple[Panel, ...]:
         timeline(
             "Await of MySQL's drives",
             "Mean time of a request in the queue and in the drive. Compare with the pending "
-            "fsyncs beside it.",
+            "fsyncs below.",
             "s",
             *(
                 Query(_on_mysql(q.mean_await(kind)), f"{kind} {DRIVE}")

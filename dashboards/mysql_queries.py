@@ -71,19 +71,19 @@ def triage() -> tuple[Panel, ...]:
         _against_last_week(
             "Scans",
             "Full table scans per second in the last 5 minutes, compared with the same hour of the "
-            "week before (1h). Above 3: a query has lost its index or is new.",
+            "week before. Above 3, look for a query that has lost its index or is new.",
             "select_scan",
         ),
         _against_last_week(
             "Slow queries",
             "Slow queries per second in the last 5 minutes, compared with the same hour of the "
-            "week before (1h).",
+            "week before.",
             "slow_queries",
         ),
         value(
             "Dirty pages",
-            "Dirty share of the buffer pool, compared with the same hour of the week before (1h). "
-            "Above 3: more is written than the page cleaners flush.",
+            "Dirty share of the buffer pool, compared with the same hour of the week before. "
+            "Above 3: more pages are changed than the page cleaners flush.",
             _TIMES,
             Query(_factor(dirty_share(), _mean_of_last_week(dirty_share()), _LEAST_SHARE), ""),
             steps=t.JUMP,
@@ -102,7 +102,7 @@ def triage() -> tuple[Panel, ...]:
         ),
         value(
             "Age vs last week",
-            "Checkpoint age, compared with the same hour of the week before (1h).",
+            "Checkpoint age, compared with the same hour of the week before.",
             _TIMES,
             Query(_factor(checkpoint_age(), _mean_of_last_week(checkpoint_age()), 1), ""),
             steps=t.JUMP,
@@ -112,7 +112,7 @@ def triage() -> tuple[Panel, ...]:
         _against_last_week(
             "Queries",
             "Queries per second in the last 5 minutes, compared with the same hour of the week "
-            "before (1h). If scans and drives changed and this did not, a query changed.",
+            "before. If scans and drives changed and this did not, a query changed.",
             "questions",
         ),
     )

@@ -138,7 +138,7 @@ def free_space(size: Size) -> tuple[Panel, ...]:
         ),
         timeline(
             "Free space in two weeks, by its trend",
-            "The free space of today, continued for 14 days with the mean change of the last 7 "
+            "The free space of today, continued for 14 days by the linear trend of the last 7 "
             "days. At zero the filesystem is full.",
             "decbytes",
             Query(f"max {by} ({available})", "free {{mountpoint}}"),

@@ -18,6 +18,9 @@ from dashboards.words import Words
 #: Columns that no table shows.
 _DROPPED = ("Time", "__name__")
 
+#: Labels that links read. They stay in the table as hidden columns; other labels are dropped.
+_OF_LINKS = ("job", "instance", "device", "page", "drive")
+
 #: Labels in an expression: those that are grouped by, joined, or written.
 _LABELS = re.compile(r'\b(?:by|group_left) \(([^)]*)\)|, "(\w+)", "[^"]*", "\w*", "[^"]*"\)')
 _LETTERS = "ABCDEFGHIJKLMNOPQRST"
@@ -105,12 +108,12 @@ def grid(
         )
     for cell in cells:
         panel.override_by_name(cell.heading, _properties(cell, rows))
-    hidden = _hidden_labels(expressions, cells)
-    for label in hidden:
+    unlisted = _unlisted_labels(expressions, cells)
+    for label in sorted(unlisted & set(_OF_LINKS)):
         panel.override_by_name(label, [model.DynamicConfigValue("custom.hidden", value=True)])
     panel.with_transformation(model.DataTransformerConfig(id_val="merge", options={}))
     panel.with_transformation(
-        model.DataTransformerConfig(id_val="organize", options=_organized(cells, columns, hidden))
+        model.DataTransformerConfig(id_val="organize", options=_organized(cells, columns, unlisted))
     )
     order = (sort_by,) if isinstance(sort_by, str) else sort_by
     if order:
@@ -148,8 +151,8 @@ def _relabelled(expression: str, to: str, text: str, label: str, pattern: str) -
     return f'label_replace({expression}, "{to}", "{text}", "{label}", "{pattern}")'
 
 
-def _hidden_labels(expressions: Sequence[str], cells: Sequence[Label | Column]) -> list[str]:
-    """Labels of the expressions that no column shows. They remain, because links read them."""
+def _unlisted_labels(expressions: Sequence[str], cells: Sequence[Label | Column]) -> set[str]:
+    """Labels of the expressions that no column shows. Grafana would append them as columns."""
     found = {
         label.strip()
         for expression in expressions
@@ -157,11 +160,11 @@ def _hidden_labels(expressions: Sequence[str], cells: Sequence[Label | Column]) 
         for label in (group or written).split(",")
         if label.strip()
     }
-    return sorted(found - {cell.name for cell in cells if isinstance(cell, Label)} - {"le"})
+    return found - {cell.name for cell in cells if isinstance(cell, Label)} - {"le"}
 
 
 def _organized(
-    cells: Sequence[Label | Column], columns: Sequence[Column], hidden_labels: Sequence[str]
+    cells: Sequence[Label | Column], columns: Sequence[Column], unlisted: set[str]
 ) -> dict[str, object]:
     """Options of the transformation that orders, renames and hides columns."""
     # With a single expression Grafana names the column "Value".
@@ -173,10 +176,12 @@ def _organized(
     order = [
         cell.name if isinstance(cell, Label) else names.get(cell.heading, of_rows) for cell in cells
     ]
-    hidden = [*_DROPPED, *([] if of_rows in order else [of_rows])]
+    dropped = sorted(unlisted - set(_OF_LINKS))
+    excluded = [*_DROPPED, *dropped, *([] if of_rows in order else [of_rows])]
+    hidden = sorted(unlisted & set(_OF_LINKS))
     return {
-        "excludeByName": dict.fromkeys(hidden, True),
-        "indexByName": {name: index for index, name in enumerate((*order, *hidden_labels))},
+        "excludeByName": dict.fromkeys(excluded, True),
+        "indexByName": {name: index for index, name in enumerate((*order, *hidden))},
         "renameByName": {
             name: cell.heading
             for name, cell in zip(order, cells, strict=True)

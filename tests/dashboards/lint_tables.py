@@ -57,6 +57,19 @@ def empty_table_is_blank(document: Document) -> Found:
             yield panel["title"], "blank if there is nothing to show"
 
 
+def column_is_hidden_by_a_label(document: Document) -> Found:
+    """A label that is hidden also hides a column of values with the same heading."""
+    for panel in _tables(document):
+        shown, hidden = set(), set()
+        for override in panel["fieldConfig"]["overrides"]:
+            properties = {each["id"] for each in override["properties"]}
+            name = override["matcher"]["options"]
+            shown |= {name} if properties & {"custom.width", "custom.minWidth"} else set()
+            hidden |= {name} if "custom.hidden" in properties else set()
+        for name in sorted(shown & hidden):
+            yield panel["title"], f"column {name} is never visible"
+
+
 def link_to_a_dash(document: Document) -> Found:
     """An alert of a host has no device, and the link leads to a drive with the name "–"."""
     for panel in _tables(document):
@@ -76,5 +89,6 @@ RULES = (
     header_is_cut,
     column_beyond_the_screen,
     empty_table_is_blank,
+    column_is_hidden_by_a_label,
     link_to_a_dash,
 )

@@ -138,6 +138,15 @@ def _widths(document: Document, width: int | None) -> None:
                     override["properties"].append({"id": "custom.width", "value": width})
 
 
+def _hidden_severity(document: Document) -> None:
+    panel(document, "table", "ALERTS{")["fieldConfig"]["overrides"].append(
+        {
+            "matcher": {"id": "byName", "options": "severity"},
+            "properties": [{"id": "custom.hidden", "value": True}],
+        }
+    )
+
+
 def _link_to_device(document: Document) -> None:
     table = panel(document, "table", "ALERTS{")
     table["fieldConfig"]["overrides"].append(
@@ -228,6 +237,7 @@ MISTAKES: dict[str, tuple[str, Mistake]] = {
     "header-is-cut": ("fleet", lambda d: _widths(d, 20)),
     "column-beyond-the-screen": ("fleet", lambda d: _widths(d, 600)),
     "empty-table-is-blank": ("fleet", _expression(r"vector\(0\)", "nothing")),
+    "column-is-hidden-by-a-label": ("fleet", _hidden_severity),
     "link-to-a-dash": ("fleet", _link_to_device),
     "lost-drive-is-not-selected": ("fleet", _info_only),
     "all-where-one-fits": ("host-io", _all_hosts),
