@@ -138,10 +138,11 @@ def _rows(rows: Rows, cells: Sequence[Label | Column]) -> str:
         expression = _relabelled(expression, "host", "$1", "instance", "(.+?)(:[0-9]+)?")
     if rows.is_partly_of_hosts:
         # "$$" is "$" for Prometheus; $__all is how Grafana writes All in an address.
-        expression = _relabelled(expression, "page", "ssd-host-io", "device", "")
+        # Arrays (md0) are no drives.
         expression = _relabelled(expression, "page", "ssd-drive", "device", ".+")
-        expression = _relabelled(expression, "drive", "$$__all", "device", "")
+        expression = _relabelled(expression, "page", "ssd-host-io", "device", "|md.+")
         expression = _relabelled(expression, "drive", "$1", "device", "(.+)")
+        expression = _relabelled(expression, "drive", "$$__all", "device", "|md.+")
     labels = [cell for cell in cells if isinstance(cell, Label)]
     widest = max(labels, key=lambda cell: (cell.is_flexible, cell.width))
     return q.or_nothing(expression, widest.name, rows.nothing)

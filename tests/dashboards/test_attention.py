@@ -5,7 +5,7 @@ import yaml
 
 from tests.dashboards.documents import DIRECTORY
 
-attention = pytest.importorskip("dashboards.attention", reason="Grafana's SDK needs Python 3.11")
+reasons = pytest.importorskip("dashboards.reasons", reason="Grafana's SDK needs Python 3.11")
 
 #: Alerts on drives that have no row in the table, with the reason.
 WITHOUT_ROW = {
@@ -33,13 +33,14 @@ def severities(*files: str) -> dict[str, str]:
 
 def test_a_reason_is_as_urgent_as_its_alert() -> None:
     words = {
-        attention.MISSING: "critical",
-        attention.CRITICAL: "critical",
-        attention.WARNING: "warning",
+        reasons.MISSING: "critical",
+        reasons.CRITICAL: "critical",
+        reasons.WARNING: "warning",
+        reasons.INFO: "info",
     }
     every = severities("smart.yml", "topology.yml", "io.yml", "self.yml")
-    assert {reason.alert: every[reason.alert] for reason in attention.REASONS} == {
-        reason.alert: words[reason.urgency] for reason in attention.REASONS
+    assert {reason.alert: every[reason.alert] for reason in reasons.REASONS} == {
+        reason.alert: words[reason.urgency] for reason in reasons.REASONS
     }
 
 
@@ -49,4 +50,4 @@ def test_every_alert_on_the_state_of_a_drive_has_a_row_or_is_listed() -> None:
         for name, severity in severities("smart.yml", "topology.yml").items()
         if severity != "info"
     }
-    assert WITHOUT_ROW.keys() == of_drives - {reason.alert for reason in attention.REASONS}
+    assert WITHOUT_ROW.keys() == of_drives - {reason.alert for reason in reasons.REASONS}
