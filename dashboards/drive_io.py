@@ -133,6 +133,18 @@ PROBE_ROW = Row(
             nothing="probes are disabled",
         ),
         timeline(
+            "Baseline relative to the first day",
+            "Await at low load, divided by that of the first day. A drive with a value of several "
+            "times 1 has become slower over the months.",
+            "none",
+            Query(
+                f"{q.of_drive('ssd_disk_await_baseline_seconds')} / "
+                f"({q.of_drive('ssd_disk_await_reference_seconds')} > 0)",
+                f"{{{{op}}}} {DRIVE}",
+            ),
+            nothing="no reference: it is recorded on the first day",
+        ),
+        timeline(
             "Link speed and its maximum",
             "Line rate without encoding overhead. A lasting decrease means a bad contact or a "
             "bad slot.",
