@@ -151,16 +151,14 @@ class Prometheus:
 
     def _wait_ready(self) -> None:
         until = time.monotonic() + _START_SECONDS
-        while "Server is ready" not in self._log.read_text():
+        # Prometheus logs its address in another thread, before or after that it is ready.
+        while "Server is ready" not in (log := self._log.read_text()) or not _LISTENS.search(log):
             if self._process.poll() is not None:
                 raise RuntimeError(f"prometheus ended: {self._log.read_text()[-2000:]}")
             if time.monotonic() >= until:
                 raise TimeoutError(f"prometheus is not ready: {self._log.read_text()[-2000:]}")
             time.sleep(0.05)
-        listens = _LISTENS.search(self._log.read_text())
-        if listens is None:
-            raise RuntimeError(f"prometheus names no address: {self._log.read_text()[-2000:]}")
-        self._address = listens[1]
+        self._address = _LISTENS.findall(log)[0]
 
     def _stop(self) -> None:
         self._process.terminate()
