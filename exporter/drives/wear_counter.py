@@ -24,6 +24,10 @@ _ROUNDING = 1e-9
 #: not count its power-on time correctly.
 _MIN_POWERED_RATIO = 0.01
 
+#: Fast increases are wear and no defect if there are at least this many, over this many days.
+_CONTINUOUS_RISES = 3
+_CONTINUOUS_DAYS = 2.0
+
 
 @dataclass(frozen=True, slots=True)
 class WearObservation:
@@ -212,6 +216,8 @@ def _rises(
             grown += pairs[first][1].value - pairs[first][0].value
         if grown > allowed + _ROUNDING:
             suspects.update(range(first, index + 1))
+    if suspects and _is_continuous(pairs, suspects, day):
+        suspects = set()
     points, rises, subtracted = list(readings[:1]), [], 0.0
     for index, (before, after) in enumerate(pairs):
         grown = after.value - before.value
@@ -223,3 +229,18 @@ def _rises(
             middle = Point(after.seconds - gap / 2, after.value - subtracted)
             rises.append(Rise(middle, gap, suspect))
     return tuple(points), tuple(rises)
+
+
+def _is_continuous(pairs: Sequence[tuple[Point, Point]], suspects: set[int], day: float) -> bool:
+    """Returns True if the suspect increases are wear: they go on for days, and are most of all.
+
+    A defect of the firmware adds its increase at once.
+
+    pairs: successive readings. suspects: the positions of the pairs with suspect increases.
+    day: the length of one day on the time axis, in seconds.
+    """
+    rising = [index for index, (before, after) in enumerate(pairs) if after.value > before.value]
+    fast = [index for index in rising if index in suspects]
+    if len(fast) < _CONTINUOUS_RISES or 2 * len(fast) < len(rising):
+        return False
+    return pairs[fast[-1]][1].seconds - pairs[fast[0]][0].seconds >= _CONTINUOUS_DAYS * day

@@ -17,7 +17,8 @@ rated_tbw       The configuration contains the number of bytes that the vendor w
                 that are left of these are divided by the recent write rate.
 
 The result is a range of times, from low to high. It accounts for the scatter of the increases, the
-rounding of the counter, and the time between observations.
+rounding of the counter, and the time between observations. A line shows the load of months. If the
+host writes at another rate now, the range also contains the estimate for that rate.
 """
 
 import math
@@ -64,6 +65,10 @@ class WearoutRules:
     short_history_factor: if the observations span less than twice `rate_window_seconds`, it is
         assumed that the write rate may be wrong by at least this factor. The reason is that less
         than a week may contain no weekend, and that one week does not show how much weeks differ.
+    least_factor: the bounds of a line through the values of the counter are at least this factor
+        away from the middle, because the load of weeks and the write amplification are correlated.
+    change_factor: if the recent write rate differs by this factor from the mean rate, the load has
+        changed, and the middle is that of the recent rate.
     min_used_ratio: the method "lifetime_ratio" needs at least this wear. Below it the rounding of
         whole percents is too large in comparison.
     max_seconds: the largest estimate. A longer time is reported as this time.
@@ -80,6 +85,8 @@ class WearoutRules:
     rate_window_seconds: float = 7 * DAY
     min_rate_seconds: float = DAY
     short_history_factor: float = 2.0
+    least_factor: float = 1.25
+    change_factor: float = 1.5
     min_used_ratio: float = 0.03
     max_seconds: float = 3650 * DAY
 
@@ -134,6 +141,8 @@ def estimate_wearout(
         method, bounds = WearoutMethod.RATED_TBW, _by_rating(rated_bytes, run, rules)
     if bounds is None:
         return None
+    if method in (WearoutMethod.STEPS, WearoutMethod.FRACTION) and counter:
+        bounds = _with_recent_load(bounds, counter, run, rules)
     low, mid, high = (min(max(seconds, 0.0), rules.max_seconds) for seconds in bounds)
     return WearoutEstimate(
         method, min(low, mid), mid, max(mid, high), counter is not None and counter.suspect
@@ -197,6 +206,46 @@ def _by_fraction(counter: WearCounter, rules: WearoutRules) -> _Bounds | None:
         left / line.rate - since,
         (left + step) * factor / line.rate - since,
     )
+
+
+def _with_recent_load(
+    bounds: _Bounds, counter: WearCounter, run: Sequence[WearObservation], rules: WearoutRules
+) -> _Bounds:
+    """Returns the bounds of a line, extended by what the recent write rate shows.
+
+    The line shows the mean of months, and the increases of the counter are treated as independent,
+    although the load and the write amplification change slowly. So the bounds are never closer
+    than `least_factor`. If the host now writes at another rate than over the time of the line, the
+    drive wears at another rate, too, and the estimate for that rate is included.
+    """
+    low, mid, high = bounds
+    low, high = min(low, mid / rules.least_factor), max(high, mid * rules.least_factor)
+    recent, whole = _written_rate(run, rules), _whole_rate(run, counter, rules)
+    if recent is None or whole is None:
+        return low, mid, high
+    change, error = recent.rate / whole, _error_factor(recent) * rules.least_factor
+    now_mid = mid / change
+    has_changed = not 1 / rules.change_factor < change < rules.change_factor
+    return min(low, now_mid / error), now_mid if has_changed else mid, max(high, now_mid * error)
+
+
+def _whole_rate(
+    run: Sequence[WearObservation], counter: WearCounter, rules: WearoutRules
+) -> float | None:
+    """Returns the mean write rate over the time of the line, in bytes per second; None if unknown.
+
+    For the method "steps" this is the time of the increases, else `fraction_window_seconds`.
+    """
+    first_at = run[0].at
+    if counter.step_ratio < rules.coarse_step_ratio:
+        first_at = max(first_at, run[-1].at - rules.fraction_window_seconds)
+    known = [seen for seen in run if seen.host_written_bytes is not None and seen.at >= first_at]
+    if len(known) < 2 or known[-1].at - known[0].at < 2 * rules.rate_window_seconds:
+        return None
+    first, last = known[0], known[-1]
+    assert first.host_written_bytes is not None
+    assert last.host_written_bytes is not None
+    return (last.host_written_bytes - first.host_written_bytes) / (last.at - first.at) or None
 
 
 def _by_lifetime(

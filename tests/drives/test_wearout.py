@@ -16,7 +16,8 @@ from tests.drives.simulated_wear import EPOCH, Load, SimulatedDrive
 from tests.fuzz import examples
 
 RULES = WearoutRules()
-UNCLAMPED = replace(RULES, max_seconds=1e15)
+#: The bounds of a line alone, without the limits on how close they may be.
+UNCLAMPED = replace(RULES, max_seconds=1e15, least_factor=1.0)
 
 #: Bytes written per day, by default.
 DAILY = 10**11
@@ -324,10 +325,37 @@ def test_steps_are_more_precise_than_all_readings(rate: float, seen_days: int) -
     assert statistics.median(ours) < 0.75 * statistics.median(naive)
 
 
+def test_a_load_that_has_changed_is_in_the_bounds_within_days() -> None:
+    """0.1 % a day for 300 days, and then 0.4 % a day for 8 days: about 57 % are left."""
+    looks = []
+    used, written = 0.1, 10**14
+    for day in range(308):
+        looks.append(look(day, int(used * 100 + 1e-9) / 100, written=written))
+        load = 4 if day >= 300 else 1
+        used, written = used + 0.001 * load, written + DAILY * load
+    found = estimate_wearout(looks, looks[-1].at, RULES)
+    assert found is not None
+    left_days = (1 - used) / 0.004
+    assert found.low_seconds / DAY <= left_days <= found.high_seconds / DAY
+    assert found.mid_seconds / DAY == pytest.approx(left_days, rel=0.3)
+
+
+def test_a_fast_increase_that_goes_on_for_days_is_wear() -> None:
+    """10 % a day for three days: about six days are left."""
+    looks = [look(part / 8, round(0.1 + int(part * 1.25) / 100, 4)) for part in range(24)]
+    found = estimate_wearout(looks, looks[-1].at, RULES)
+    assert found is not None
+    assert not found.suspect
+    assert 2 <= found.low_seconds / DAY <= 7 <= found.high_seconds / DAY + 1
+
+
 def test_the_interval_narrows_with_time() -> None:
-    """The interval after one month is wider than after one year."""
+    """The interval of the line after one month is wider than after one year.
+
+    The scatter of the recent write rate does not depend on the length of the history.
+    """
     drive = SimulatedDrive(Load(0.001), 360, random.Random(1))
-    looks = drive.looked_at()
+    looks = [replace(seen, host_written_bytes=None) for seen in drive.looked_at()]
     widths = []
     for day in (45, 120, 360):
         now = EPOCH + day * DAY
