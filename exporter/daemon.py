@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from exporter import __version__, logs, service
 from exporter.clock import Clock, SystemClock
 from exporter.config import Settings
+from exporter.drive_journal import DriveJournal
 from exporter.errors import ConfigError
 from exporter.metrics.exposition import render
 from exporter.metrics.page import PageCache
@@ -183,6 +184,7 @@ class _Threads:
         sampler = monitor.sampler
         self._started_at = clock.monotonic()
         self._sampling = PeriodicThread("sampler", sampler.tick, lambda: sampler.interval, clock)
+        self._journal = DriveJournal()
         self._surveying = PeriodicThread(
             "survey",
             monitor.refresh_host,
@@ -287,6 +289,22 @@ class _Threads:
                 self._surveying.trigger()
             if self._probing is not None:
                 self._probing.start()
+
+    def _survey(self) -> None:
+        """Refreshes the topology, and logs what has changed."""
+        monitor, sampler = self._monitor, self._monitor.sampler
+        monitor.survey.refresh()
+        drives = monitor.health.drives.watched() if monitor.health else []
+        now = self._clock.monotonic()
+        with sampler.flushed():
+            verdicts = {
+                name: activity.verdict.value(now)
+                for name, activity in sampler.activities.items()
+                if activity.drive.leaf
+            }
+        disks = monitor.survey.identities()
+        for level, line in self._journal.observe(now, disks, drives, verdicts):
+            log.log(level, "%s", line)
 
     def _on_device_change(self) -> None:
         self._surveying.trigger()

@@ -76,6 +76,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("measurement", "printable", "privileges", "probe", "programs", "reading", "report"),
         *("smart", "state", "wear"),
     },
+    # The lines of the log about drives.
+    "drive_journal": {"drives", "io"},
     # The monitor and the daemon connect everything.
     "probe_monitor": {
         *("clock", "collector_status", "config", "drives", "linux", "metrics", "probe"),
@@ -86,7 +88,18 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("io", "linux", "metrics", "probe", "probe_monitor", "programs", "smart", "wear", "web"),
     },
     "daemon": {
-        *("", "clock", "config", "errors", "logs", "metrics", "monitor", "privileges", "programs"),
+        *(
+            "",
+            "clock",
+            "config",
+            "drive_journal",
+            "errors",
+            "logs",
+            "metrics",
+            "monitor",
+            "privileges",
+            "programs",
+        ),
         *("service", "state", "threads", "wear", "web"),
     },
     "cli": {

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
-from exporter.config import DeviceSettings, Settings
+from exporter.config import DeviceSettings, Settings, device_filter
 from exporter.io import last_roles
 from exporter.io.drive_class import Drive, DriveClass
 from exporter.linux import topology
@@ -98,6 +98,14 @@ class TopologySurvey:
         self.topology = current
         self.refreshed_at_unix_time = self._clock.wall()
         self._on_drives(drives_from_topology(current, self.settings.device))
+
+    def identities(self) -> dict[str, str]:
+        """Returns the identity of each drive that the settings do not exclude, keyed by name."""
+        if self.topology is None:
+            return {}
+        wanted = device_filter(self.settings.disk)
+        drives = drives_from_topology(self.topology, self.settings.device)
+        return {name: d.identity for name, d in drives.items() if d.leaf and wanted(name)}
 
     def _server_search_is_due(self, now: float) -> bool:
         """Returns True if it is time for the next search or if a known server has ended."""
