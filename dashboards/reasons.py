@@ -114,7 +114,7 @@ def _reported() -> Iterator[Reason]:
 
 def _worn() -> Iterator[Reason]:
     yield _wear(
-        "SSDWearCritical", CRITICAL, _WORN["critical"], None, "Order a replacement and replace it."
+        "SSDWearCritical", WARNING, _WORN["critical"], None, "Order a replacement and replace it."
     )
     yield _wear(
         "SSDWearHigh", WARNING, _WORN["warning"], _WORN["critical"], "Plan the replacement."

@@ -162,7 +162,6 @@ PAGES = {
     "SSDRaidDegraded",
     "SSDSpareExhausted",
     "SSDTemperatureCritical",
-    "SSDWearCritical",
     "SSDWearoutSoon",
 }
 

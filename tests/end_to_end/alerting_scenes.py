@@ -64,7 +64,7 @@ SCENES: tuple[Scene, ...] = (
         _once("ticket", "SSDCPUSoftirqBottleneck", ""),
         "The CPU limits I/O on: nvme1n1",
     ),
-    Scene("wear", NVME, faults.wear, _once("pager", "SSDWearCritical", "nvme1n1")),
+    Scene("wear", NVME, faults.wear, _once("ticket", "SSDWearCritical", "nvme1n1")),
     Scene("lost", NVME, faults.lost, _once("pager", "SSDDriveLost", "nvme1n1")),
     Scene("hung", NVME, faults.hung, _once("ticket", "SSDDriveNotAnswering", "nvme1n1")),
     Scene("media", NVME, faults.media, _once("ticket", "SSDMediaErrors", "nvme1n1")),
