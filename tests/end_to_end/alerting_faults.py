@@ -50,7 +50,7 @@ def wear(act: Act) -> Iterator[Until]:
 
 def lost(act: Act) -> Iterator[Until]:
     yield act.after(12)
-    act.host.unmounts("/var/lib/mysql")
+    act.host.unmounts("nvme1n1")
     act.host.drives.pull("nvme1n1", "nvme1")
     yield act.fires("SSDDriveLost")
     act.host.drives.plug("nvme1n1", "nvme1")

@@ -106,12 +106,12 @@ class Host:
         for file in sorted(self.place.glob("proc/*/mountinfo")):
             replace_whole(file, new(file.read_text()))
 
-    def unmounts(self, mountpoint: str) -> None:
-        """Removes a filesystem from the mounts, as before its drive is removed."""
+    def unmounts(self, device: str) -> None:
+        """Removes the filesystems of a drive from the mounts, as before the drive is removed."""
         for file in sorted(self.place.glob("proc/*/mountinfo")):
             lines = file.read_text().splitlines(keepends=True)
             self._unmounted.append((file, "".join(lines)))
-            kept = (line for line in lines if f" {mountpoint} " not in line)
+            kept = (line for line in lines if f" /dev/{device}" not in line)
             replace_whole(file, "".join(kept))
 
     def mounts_again(self) -> None:

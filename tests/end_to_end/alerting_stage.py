@@ -137,7 +137,7 @@ class Act:
     def replaces(self, device: str, drive: str) -> Iterator[Until]:
         """Replaces a drive as in alerts/runbooks/replacing-a-drive.md: remove, forget, insert."""
         serial = self.host.drives.identity(drive)[1]
-        self.host.unmounts("/var/lib/mysql")
+        self.host.unmounts(device)
         self.host.drives.pull(device, drive)
         yield Until(f"{serial} to be forgotten", lambda: self._forgets(serial))
         self.host.drives.plug(device, drive, f"NEW{serial[3:]}")
