@@ -27,6 +27,7 @@ from exporter.io.verdict import (
     requests_are_slow,
     softirq_is_saturated,
     tasks_wait_for_io,
+    unsaturated_await_limit,
 )
 from exporter.linux.proc_stat import CpuStat
 from exporter.metrics import disk_families as metrics
@@ -89,6 +90,7 @@ class DiskActivity:
         "_previous_excess",
         "_rules",
         "_stall_seconds",
+        "_unsaturated_limits",
         "baselines",
         "busy_ratio",
         "busy_ratio_max",
@@ -306,9 +308,7 @@ class DiskActivity:
         verdict = bottleneck_verdict(
             disk,
             is_full=is_full,
-            # A device without spare throughput has slow requests by definition. This saves a
-            # second comparison.
-            is_slow=is_full or requests_are_slow(disk, limits),
+            is_slow=not is_full and requests_are_slow(disk, self._unsaturated_limits),
             is_waited_for=is_waited_for,
             is_cpu_bound=context.is_cpu_bound,
             rules=rules.bottleneck,
@@ -345,6 +345,9 @@ class DiskActivity:
         read, write = self.baselines.read.seconds, self.baselines.write.seconds
         self._await_limits = AwaitLimits(
             await_limit(rules, kind, read), await_limit(rules, kind, write)
+        )
+        self._unsaturated_limits = AwaitLimits(
+            unsaturated_await_limit(rules, kind, read), unsaturated_await_limit(rules, kind, write)
         )
         # The await of a volume includes a network. Its limit for a deep queue requires a baseline.
         is_local = not self.drive.volume

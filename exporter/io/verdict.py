@@ -66,7 +66,7 @@ class SaturationRules:
     await_factor: requests are slow if their await is at least this multiple of the device's
         baseline. A deeper queue then gives no more throughput.
     await_floor_seconds: an await of at least this value is slow until the baseline is learned,
-        keyed by drive class.
+        keyed by drive class. If the device is not full, an await below it is never slow.
     learned_floor_seconds: an await below this value is never slow, keyed by drive class. It is the
         limit for a deep queue until the baseline is learned.
     deep_queue_depth, deep_await_factor: with at least this mean number of requests in flight, keyed
@@ -132,6 +132,20 @@ def await_limit(
         return floor if is_deep else rules.await_floor_seconds[kind]
     factor = rules.deep_await_factor if is_deep else rules.await_factor
     return max(floor, factor * baseline_seconds)
+
+
+def unsaturated_await_limit(
+    rules: SaturationRules, kind: DriveClass, baseline_seconds: float | None
+) -> float:
+    """Returns the smallest await, in seconds, that counts as slow if the device is not full.
+
+    The evidence is weaker than for a full device, because the large requests of a backup or an
+    ALTER TABLE also take longer than the small ones of the baseline. So the await must also reach
+    `await_floor_seconds`.
+
+    The arguments are those of `await_limit`.
+    """
+    return max(rules.await_floor_seconds[kind], await_limit(rules, kind, baseline_seconds))
 
 
 def requests_are_slow(disk: DiskInterval, limits: AwaitLimits) -> bool:
@@ -206,7 +220,8 @@ def bottleneck_verdict(
     """Returns the cause of the bottleneck in one interval.
 
     is_full, is_slow, is_waited_for, is_cpu_bound: the results of `device_is_full`,
-        `requests_are_slow`, `tasks_wait_for_io` and `cpu_is_bottleneck`.
+        `requests_are_slow` (with `unsaturated_await_limit`), `tasks_wait_for_io` and
+        `cpu_is_bottleneck`.
     slowed_by: why the device became slower during the current write. None means that it did not, or
         that the cause is unknown.
 

@@ -235,13 +235,18 @@ class Host:
         for role in ("mysql-data", "mysql-redo"):
             if not self._drives[0].is_lost:
                 yield device_families.ROLE_INFO(1, self._drives[0].identity.name, role)
+                yield device_families.ROLE_ACTIVE(1, self._drives[0].identity.name, role)
         if not self._drives[0].is_lost:
             where = self._drives[0].identity.name, "/var/lib/mysql"
+            yield device_families.MOUNT_INFO(1, *where, "ext4")
+            yield device_families.FILESYSTEM_SIZE(1e12, *where)
             yield device_families.FILESYSTEM_READONLY(0, *where)
+            yield device_families.FILESYSTEM_FAILED(0, *where)
             yield device_families.FILESYSTEM_ERRORS(0, *where)
             yield from self._probing.samples()
         if any(drive.identity.kind == "sata" for drive in self._drives):
             yield device_families.MD_DEGRADED(0, "md0")
+            yield device_families.MD_SYNC_ACTION(1, "md0", "idle")
         wall = self._clock.wall()
         yield from smart_collector.agent_samples({"smartctl": 0, "fio": 0}, wall)
         self._collector_status.collect("disk", "page", lambda: Parsed(None))

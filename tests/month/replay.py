@@ -44,7 +44,7 @@ class Replay:
 
 
 _OF_LOAD = (
-    *("ssd-thresholds", "ssd-identity", "ssd-io", "ssd-io-alerts"),
+    *("ssd-thresholds", "ssd-identity", "ssd-memory", "ssd-io", "ssd-io-alerts"),
     *("ssd-cpu-alerts", "ssd-self-alerts"),
 )
 

@@ -105,7 +105,7 @@ def test_each_replay_records_the_series_of_its_alerts(each: Replay) -> None:
     assert set() == asked - recorded
 
 
-#: Metrics that rules use and no simulated drive reports.
+#: Metrics that rules use and no simulated drive or host reports.
 NOT_SIMULATED = {
     "ssd_slc_burst_bytes_per_second",
     "ssd_slc_falloff_ratio",
@@ -114,6 +114,7 @@ NOT_SIMULATED = {
     "ssd_smart_firmware_issue_left_seconds",
     "ssd_smart_plp_healthy",
     "ssd_smart_self_test_passed",
+    "ssd_zfs_pool_state_info",
 }
 
 
