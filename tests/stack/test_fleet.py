@@ -15,9 +15,11 @@ from tests.end_to_end.programs import need
 DAY = 86_400_000
 BEGIN = 1_795_000_000_000
 
-#: Metrics of SATA drives, arrays and failing drives, which four healthy NVMe drives do not have.
+#: Metrics of SATA drives, arrays, pools and failing drives, which four healthy NVMe drives do not
+#: have.
 ELSEWHERE = {
-    *("ssd_md_degraded_disks", "ssd_smart_pending_sectors", "up"),
+    *("ssd_md_degraded_disks", "ssd_md_sync_action_info", "ssd_zfs_pool_state_info"),
+    *("ssd_smart_pending_sectors", "up"),
     *("ssd_smart_firmware_issue", "ssd_smart_firmware_issue_left_seconds"),
 }
 
