@@ -179,8 +179,8 @@ class WriteFalloffDetector:
         rules = self._rules
         written_bytes = disk.written_bytes
         if disk.stalled:
-            # No request or only a part of them completes. This is not the speed of the drive.
-            self._slow = None
+            # No request or only a part of them completes. This is not the speed of the drive, and
+            # does not count as slow. A drive that moves its cached data may also pause for seconds.
             self.is_slow = False
             return None
         if disk.busy_ratio < rules.busy_ratio or self._is_mostly_reads(disk):
@@ -299,16 +299,23 @@ def _reference_writes(first: list[DiskInterval], rules: WriteFalloffRules) -> _W
 
     An interval is fast if its throughput is at least `falloff_ratio` times the 75th percentile.
     Slower intervals are left out: on a fast drive with a small cache, the cache may be full within
-    the first three intervals.
+    the first three intervals. Intervals with another request size than most are left out, too: the
+    first interval may also contain the load before the burst.
     """
     speeds = sorted(disk.written_bytes / disk.seconds for disk in first)
     position = 0.75 * (len(speeds) - 1)
     low, part = int(position), position % 1
     high = min(low + 1, len(speeds) - 1)
     min_speed = rules.falloff_ratio * (speeds[low] * (1 - part) + speeds[high] * part)
+    sizes = sorted(disk.written_bytes / disk.writes for disk in first if disk.writes)
+    usual_size = sizes[len(sizes) // 2] if sizes else 0.0
     fast = _Writes()
     for disk in first:
-        if disk.written_bytes >= min_speed * disk.seconds:
+        size_change = abs(disk.written_bytes - usual_size * disk.writes)
+        if (
+            disk.written_bytes >= min_speed * disk.seconds
+            and size_change <= rules.size_ratio * usual_size * disk.writes
+        ):
             fast.add(disk)
     return fast if fast.writes and fast.written_bytes else None
 

@@ -154,6 +154,32 @@ def test_a_falloff_calculated_by_hand() -> None:
     assert burst.is_slow
 
 
+def test_the_load_before_the_burst_does_not_change_the_reference() -> None:
+    """The first interval also contains small writes and reads of the load before."""
+    burst = WriteFalloffDetector(RULES)
+    size = 131_072
+    interval = DiskInterval(1.0, 0, 0.0, 0, 0, 8.0, 0, 0, 0.0, False, 8.0, 1.0)
+    mixed = interval._replace(
+        reads=14_000, read_bytes=230_000_000, writes=13_000, written_bytes=640_000_000
+    )
+    fast = interval._replace(writes=4_000, written_bytes=4_000 * size)
+    slow = interval._replace(writes=850, written_bytes=850 * size)
+    work = [mixed, *[fast] * 5, *[slow] * 20]
+    (found,) = filter(None, (burst.observe(now, disk) for now, disk in enumerate(work, start=1)))
+    assert found.burst_bytes_per_second == 4_000 * size
+    assert pytest.approx(850 / 4_000, abs=0.01) == found.ratio
+
+
+def test_a_pause_of_the_drive_does_not_hide_a_falloff() -> None:
+    """A drive that moves its cached data may complete nothing for a second or two."""
+    burst = WriteFalloffDetector(RULES)
+    fast = DiskInterval(1.0, 0, 0.0, 0, 4_000, 8.0, 4_000 * 131_072, 0, 0.0, False, 8.0, 1.0)
+    slow = fast._replace(writes=850, written_bytes=850 * 131_072)
+    pause = fast._replace(writes=0, written_bytes=0, write_seconds=0.0, stalled=True)
+    work = [*[fast] * 6, *[*[slow] * 5, pause] * 5]
+    assert 1 == sum(burst.observe(now, disk) is not None for now, disk in enumerate(work, start=1))
+
+
 def test_a_device_is_slow_until_it_recovers_or_is_less_busy() -> None:
     idle = over(NEW, NEW)
     for last in (seconds(1, 600)[0], idle):
