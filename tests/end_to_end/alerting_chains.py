@@ -14,7 +14,11 @@ from tests.end_to_end.alerting_stage import Act, Until
 
 
 def worse_and_worse(act: Act) -> Iterator[Until]:
-    """Slow, saturated, hanging: one notification at a time, for the worst state."""
+    """Slow, saturated, hanging: one notification at a time, for the worst state.
+
+    A page that was sent is also resolved. If its alert ends while a worse one hides it, the message
+    follows afterwards, because Prometheus repeats it to Alertmanager for a quarter of an hour.
+    """
     yield act.after(MANY_REQUESTS_SECONDS)
     yield from fills(act)
     act.host.counters.loads("nvme1n1", **FULL_AND_SLOW)
@@ -27,6 +31,7 @@ def worse_and_worse(act: Act) -> Iterator[Until]:
     act.host.counters.loads("nvme1n1")
     act.host.counters.waits()
     yield act.is_resolved("SSDDiskStalled")
+    yield act.is_resolved("SSDDiskSaturatedSevere")
 
 
 def fails_in_every_way(act: Act) -> Iterator[Until]:

@@ -109,6 +109,7 @@ SCENES: tuple[Scene, ...] = (
         (
             Event("pager", "SSDDiskSaturatedSevere", "nvme1n1", "firing"),
             *_once("pager", "SSDDiskStalled", "nvme1n1"),
+            Event("pager", "SSDDiskSaturatedSevere", "nvme1n1", "resolved"),
         ),
     ),
     Scene(
