@@ -145,6 +145,7 @@ _OTHER_OPENERS = {
     "reading/read_input": "regular files that the user names, read as a stream with limits",
     "linux/files": "files of /proc and /sys",
     "linux/scsi_sysfs": "files of /sys",
+    "linux/task_states": "files of /proc, of which it reads 128 bytes",
     "capture/sysfs_capture": "files of /sys",
     "capture/host_capture": "fdopen of a file that `create` has just created",
     "report/delivery": "fdopen of a file that `create` has just created",

@@ -343,17 +343,14 @@ class DiskActivity:
     def _update_limits(self) -> None:
         rules, kind = self._rules.saturation, self.drive.kind
         read, write = self.baselines.read.seconds, self.baselines.write.seconds
-        self._await_limits = AwaitLimits(
-            await_limit(rules, kind, read), await_limit(rules, kind, write)
-        )
-        self._unsaturated_limits = AwaitLimits(
-            unsaturated_await_limit(rules, kind, read), unsaturated_await_limit(rules, kind, write)
+        self._await_limits, self._unsaturated_limits = (
+            AwaitLimits(limit(rules, kind, read), limit(rules, kind, write))
+            for limit in (await_limit, unsaturated_await_limit)
         )
         # The await of a volume includes a network. Its limit for a deep queue requires a baseline.
         is_local = not self.drive.volume
         self._deep_limits = AwaitLimits(
-            await_limit(rules, kind, read, is_deep=is_local or read is not None),
-            await_limit(rules, kind, write, is_deep=is_local or write is not None),
+            *(await_limit(rules, kind, s, is_deep=is_local or s is not None) for s in (read, write))
         )
         self._deep_queue_depth = rules.deep_queue_depth[kind]
 
