@@ -9,6 +9,11 @@ from typing import Any, Generic, TypeVar
 from exporter import untrusted_file
 from exporter.metrics.desc import Buckets, MetricDesc
 
+#: The window of all rolling maxima in seconds, and the same window as the value of the label
+#: `window`.
+MAX_WINDOW_SECONDS = 60.0
+MAX_WINDOW = "1m"
+
 #: Number of steps into which a rolling window is divided. Only the maximum of each step is stored,
 #: so most observations change a single number. They must be cheap: each device makes four per
 #: second.

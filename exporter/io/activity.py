@@ -1,41 +1,38 @@
-"""Accumulates the intervals of each device and of the CPUs into histograms, counters and maxima.
+"""Accumulates the intervals of each device into histograms, counters and maxima.
 
 An interval is the difference of two samples of the kernel's counters. The sampler passes each
-interval to `DiskActivity.record` or `CpuActivity.record`. `DiskActivity` also determines the
-verdict, which is the cause of the bottleneck. The collectors read the attributes of both classes.
+interval to `DiskActivity.record`, which also determines the verdict, the cause of the bottleneck.
+The collectors read the attributes of the class.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from exporter.io.accumulators import MonotonicCounter, RollingMax, RollingMode, WeightedHistogram
+from exporter.io.accumulators import (
+    MAX_WINDOW_SECONDS,
+    RollingMax,
+    RollingMode,
+    WeightedHistogram,
+)
 from exporter.io.baseline import DriveBaselines
 from exporter.io.disk_rules import DiskRules
 from exporter.io.drive_class import Drive, DriveClass
 from exporter.io.falloff_tracker import WriteFalloffTracker
-from exporter.io.interval import CpuInterval, DiskInterval
+from exporter.io.interval import DiskInterval
 from exporter.io.partial_hang import PartialHangDetector
 from exporter.io.slowdown import SlowdownEvidence
 from exporter.io.verdict import (
     AwaitLimits,
     Verdict,
-    VerdictRules,
     await_limit,
     bottleneck_verdict,
     device_is_full,
     is_saturated,
     requests_are_slow,
-    softirq_is_saturated,
     tasks_wait_for_io,
     unsaturated_await_limit,
 )
-from exporter.linux.proc_stat import CpuStat
 from exporter.metrics import disk_families as metrics
-
-#: The window of all rolling maxima in seconds, and the same window as the value of the label
-#: `window`.
-MAX_WINDOW_SECONDS = 60.0
-MAX_WINDOW = "1m"
 
 #: The exported verdict is the one that lasted longest in this window, in seconds. So a short
 #: disturbance of a second does not change it.
@@ -353,48 +350,3 @@ class DiskActivity:
             *(await_limit(rules, kind, s, is_deep=is_local or s is not None) for s in (read, write))
         )
         self._deep_queue_depth = rules.deep_queue_depth[kind]
-
-
-@dataclass(slots=True)
-class CpuActivity:
-    """The rolling maxima and counters of the CPUs.
-
-    softirq_max_ratio, iowait_max_ratio: the largest share of a CPU's time in the last minute,
-        0 to 1.
-    hottest: the number of the CPU with the largest softirq share in the last interval; None before
-        the first interval.
-    softirq_saturated_seconds: counter of the time in which a CPU was saturated by interrupts.
-    idle, iowait: counters of seconds, summed over all CPUs, that never decrease.
-    idle_by_cpu, iowait_by_cpu: the same counters per CPU, keyed by CPU number; empty unless the
-        settings enable them.
-    """
-
-    softirq_max_ratio: RollingMax = field(default_factory=lambda: RollingMax(MAX_WINDOW_SECONDS))
-    iowait_max_ratio: RollingMax = field(default_factory=lambda: RollingMax(MAX_WINDOW_SECONDS))
-    hottest: int | None = None
-    softirq_saturated_seconds: float = 0.0
-    idle: MonotonicCounter = field(default_factory=MonotonicCounter)
-    iowait: MonotonicCounter = field(default_factory=MonotonicCounter)
-    idle_by_cpu: dict[int, MonotonicCounter] = field(default_factory=dict)
-    iowait_by_cpu: dict[int, MonotonicCounter] = field(default_factory=dict)
-
-    def record_idle_time(self, sampled: CpuStat, *, per_cpu: bool) -> None:
-        """Advances the idle and iowait counters to the values of this sample."""
-        if sampled.total is not None:
-            self.idle.advance(sampled.total.idle)
-            self.iowait.advance(sampled.total.iowait)
-        if per_cpu:
-            for number, times in sampled.cpus.items():
-                self.idle_by_cpu.setdefault(number, MonotonicCounter()).advance(times.idle)
-                self.iowait_by_cpu.setdefault(number, MonotonicCounter()).advance(times.iowait)
-
-    def record(self, now: float, shares: CpuInterval, seconds: float, rules: VerdictRules) -> None:
-        """Records the interval that ended at `now` (monotonic seconds) and lasted `seconds`."""
-        if (hottest := shares.hottest) is None:
-            return
-        self.hottest = hottest
-        self.softirq_max_ratio.observe(now, shares.cpus[hottest].softirq)
-        if (iowait_max := shares.iowait_max) is not None:
-            self.iowait_max_ratio.observe(now, iowait_max)
-        if softirq_is_saturated(shares, rules):
-            self.softirq_saturated_seconds += seconds

@@ -20,9 +20,10 @@ from typing import TypeVar
 from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
 from exporter.errors import LimitReached
-from exporter.io.activity import CpuActivity, DiskActivity, DiskContext
+from exporter.io.activity import DiskActivity, DiskContext
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles, RawSample
+from exporter.io.cpu_activity import CpuActivity
 from exporter.io.disk_rules import DiskRules
 from exporter.io.drive_class import Drive, drive_from_name
 from exporter.io.interval import CpuInterval, cpu_interval, disk_interval

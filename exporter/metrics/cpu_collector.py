@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.errors import NotAvailable, ParseError, SourceError
-from exporter.io.accumulators import MonotonicCounter
-from exporter.io.activity import MAX_WINDOW
+from exporter.io.accumulators import MAX_WINDOW, MonotonicCounter
 from exporter.io.sampler import Sampler
 from exporter.linux import cgroup, pressure
 from exporter.linux.cgroup import IoStat

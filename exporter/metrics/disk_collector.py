@@ -6,7 +6,8 @@ Some samples exist only for leaves: block devices that are not stacked on others
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
-from exporter.io.activity import MAX_WINDOW, DiskActivity
+from exporter.io.accumulators import MAX_WINDOW
+from exporter.io.activity import DiskActivity
 from exporter.io.baseline import Baseline
 from exporter.io.sampler import Sampler
 from exporter.io.verdict import SaturationRules, Verdict
