@@ -1,0 +1,53 @@
+"""Accumulates the intervals of the CPUs into counters and maxima."""
+
+from dataclasses import dataclass, field
+
+from exporter.io.accumulators import MAX_WINDOW_SECONDS, MonotonicCounter, RollingMax
+from exporter.io.interval import CpuInterval
+from exporter.io.verdict import VerdictRules, softirq_is_saturated
+from exporter.linux.proc_stat import CpuStat
+
+
+@dataclass(slots=True)
+class CpuActivity:
+    """The rolling maxima and counters of the CPUs.
+
+    softirq_max_ratio, iowait_max_ratio: the largest share of a CPU's time in the last minute,
+        0 to 1.
+    hottest: the number of the CPU with the largest softirq share in the last interval; None before
+        the first interval.
+    softirq_saturated_seconds: counter of the time in which a CPU was saturated by interrupts.
+    idle, iowait: counters of seconds, summed over all CPUs, that never decrease.
+    idle_by_cpu, iowait_by_cpu: the same counters per CPU, keyed by CPU number; empty unless the
+        settings enable them.
+    """
+
+    softirq_max_ratio: RollingMax = field(default_factory=lambda: RollingMax(MAX_WINDOW_SECONDS))
+    iowait_max_ratio: RollingMax = field(default_factory=lambda: RollingMax(MAX_WINDOW_SECONDS))
+    hottest: int | None = None
+    softirq_saturated_seconds: float = 0.0
+    idle: MonotonicCounter = field(default_factory=MonotonicCounter)
+    iowait: MonotonicCounter = field(default_factory=MonotonicCounter)
+    idle_by_cpu: dict[int, MonotonicCounter] = field(default_factory=dict)
+    iowait_by_cpu: dict[int, MonotonicCounter] = field(default_factory=dict)
+
+    def record_idle_time(self, sampled: CpuStat, *, per_cpu: bool) -> None:
+        """Advances the idle and iowait counters to the values of this sample."""
+        if sampled.total is not None:
+            self.idle.advance(sampled.total.idle)
+            self.iowait.advance(sampled.total.iowait)
+        if per_cpu:
+            for number, times in sampled.cpus.items():
+                self.idle_by_cpu.setdefault(number, MonotonicCounter()).advance(times.idle)
+                self.iowait_by_cpu.setdefault(number, MonotonicCounter()).advance(times.iowait)
+
+    def record(self, now: float, shares: CpuInterval, seconds: float, rules: VerdictRules) -> None:
+        """Records the interval that ended at `now` (monotonic seconds) and lasted `seconds`."""
+        if (hottest := shares.hottest) is None:
+            return
+        self.hottest = hottest
+        self.softirq_max_ratio.observe(now, shares.cpus[hottest].softirq)
+        if (iowait_max := shares.iowait_max) is not None:
+            self.iowait_max_ratio.observe(now, iowait_max)
+        if softirq_is_saturated(shares, rules):
+            self.softirq_saturated_seconds += seconds
