@@ -4,6 +4,7 @@ It is also a Nagios plug-in: Nagios and Icinga read the exit status and the firs
 """
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -68,7 +69,8 @@ def run(
     as_json: print JSON instead of a table.
     thresholds: None means the default thresholds.
     environment: the environment variables. If NO_COLOR is set, the table has no colours
-        (https://no-color.org). It has colours only on a terminal.
+        (https://no-color.org). It has colours only on a terminal. COLUMNS is the width of the
+        table; without it, the width is that of the terminal.
     """
     result = report(answers, thresholds or CheckThresholds())
     if as_json:
@@ -76,7 +78,11 @@ def run(
     else:
         colour = out.isatty() and not environment.get("NO_COLOR")
         text = check_table.text(
-            result.summary, table_lines(result), colour=colour, problem=result.problem
+            result.summary,
+            table_lines(result),
+            colour=colour,
+            problem=result.problem,
+            layout=check_table.Layout(width=_width(out, environment), wraps_summary=out.isatty()),
         )
         # Characters that the encoding of `out` lacks are written as escapes such as \u03bc.
         encoding = out.encoding or "utf-8"
@@ -84,6 +90,20 @@ def run(
         # All parts of the text are printable except for the colours.
         with_control_characters(out).write(shown)
     return result.status
+
+
+def _width(out: TextIO, environment: Mapping[str, str]) -> int:
+    """Returns the width of the table in characters. A pipe gets the default width."""
+    width = check_table.WIDTH
+    columns = environment.get("COLUMNS", "")
+    if columns.isdecimal() and len(columns) <= 4 and int(columns):
+        width = int(columns)
+    elif out.isatty():
+        # OSError: the output has no descriptor, or its terminal was closed. Some serial consoles
+        # report a width of zero.
+        with contextlib.suppress(OSError, ValueError):
+            width = os.get_terminal_size(out.fileno()).columns or width
+    return min(max(width, check_table.MIN_WIDTH), check_table.MAX_WIDTH)
 
 
 def report(answers: Answers, thresholds: CheckThresholds) -> CheckResult:
@@ -217,8 +237,12 @@ def _plain_row(row: Row) -> dict[str, Any]:
         "erase_failures": health.erase_failures,
         "interface_errors": health.interface_errors,
         "power_on_seconds": health.power_on_seconds,
+        "capacity_bytes": identity.capacity_bytes,
+        "host_written_bytes": None if health.host_written is None else health.host_written.bytes,
+        "mountpoints": list(drive.mountpoints),
         "wearout_seconds": {"low": low, "mid": mid, "high": high},
         "wearout_method": drive.wearout_method or None,
+        "wearout_missing_reason": drive.wearout_missing or None,
         "firmware_issues": [issue.name for issue in drive.firmware_issues],
         "block_devices": list(drive.blocks),
         "messages": list(health.messages),
@@ -244,7 +268,12 @@ def _add_arguments(p: argparse.ArgumentParser) -> None:
 
 def _run(settings: Settings, arguments: argparse.Namespace) -> int:
     reader = smart_reader.system_reader(settings)
-    answers = reader.read()
+    try:
+        answers = reader.read()
+    except KeyboardInterrupt:
+        waiting = ", ".join(reader.waiting) or "the scan for drives"
+        sys.stderr.write(f"ssd-exporter: stopped while waiting for {waiting}\n")
+        raise
     status = run(answers, as_json=arguments.json, out=sys.stdout)
     if arguments.second_opinion:
         documents = list(reader.documents.values())

@@ -1,15 +1,20 @@
-"""Formats the health of drives as a table: one line per drive, then its problems and notes."""
+"""Formats the health of drives as a table: one line per drive, then its problems and notes.
+
+A narrow table has fewer columns. The values of the omitted columns are in a line below the drive.
+"""
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
+from exporter.report.formatting import quantity
 from exporter.smart.drive_problems import Status, percent, span
 
-#: Default of the maximum width of the table, in characters. The summary line may be longer.
-WIDTH = 120
+#: Width of the table in characters if the output is no terminal, and the limits of the width of a
+#: terminal that are used. The summary line may be longer.
+WIDTH, MIN_WIDTH, MAX_WIDTH = 120, 40, 200
 
 _GAP = "  "
 _UNKNOWN = "-"
@@ -19,27 +24,55 @@ _UNKNOWN = "-"
 _MAX_NAME_WIDTH = 24
 _MAX_NARROW_NAME_WIDTH = 13
 
-#: Minimum width of the column with the model, in characters. If the other columns leave less than
-#: this, the table becomes wider than its maximum.
+#: Minimum width of the column with the model, in characters.
 _MIN_MODEL_WIDTH = 12
+
+#: Maximum number of mountpoints that are shown of a drive. A container host has hundreds.
+_MAX_MOUNTPOINTS = 4
 
 _MARKS = {Status.WARNING: "warning: ", Status.CRITICAL: "critical: "}
 _COLOURS = {Status.OK: "32", Status.WARNING: "33", Status.CRITICAL: "31", Status.UNKNOWN: "2"}
 
-#: The heading of each column, and whether it has numbers. Numbers are aligned to the right.
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the table.
+
+    heading: the heading.
+    is_number: whether its cells are aligned to the right.
+    rank: columns with the highest rank are omitted first. Those of rank 0 are never omitted.
+    words: the text for the line below a drive if the column is omitted; "{}" is the cell. Empty if
+        the value is not shown then.
+    """
+
+    heading: str
+    is_number: bool
+    rank: int
+    words: str = ""
+
+
 _COLUMNS = (
-    ("DRIVE", False),
-    ("MODEL", False),
-    ("HEALTH", False),
-    ("WEAR", True),
-    ("SPARE", True),
-    ("TEMP", True),
-    ("REALLOC", True),
-    ("MEDIA", True),
-    ("OTHER", True),
-    ("WORN OUT IN", True),
+    _Column("DRIVE", False, 0),
+    _Column("MODEL", False, 3, "{}"),
+    _Column("SIZE", True, 6, "{}"),
+    _Column("HEALTH", False, 0),
+    _Column("WEAR", True, 1, "{} worn"),
+    _Column("SPARE", True, 8, "{} spare"),
+    _Column("TEMP", True, 4, "{}"),
+    _Column("HOURS", True, 5, "{} hours on"),
+    _Column("WRITTEN", True, 7, "{} written"),
+    _Column("REALLOC", True, 10, "{} reallocated"),
+    _Column("MEDIA", True, 9, "{} media errors"),
+    _Column("OTHER", True, 11),
+    _Column("WORN OUT IN", True, 2, "worn out in {}"),
 )
-_MODEL, _HEALTH = 1, 2
+_MODEL, _HEALTH = "MODEL", "HEALTH"
+
+#: Columns with a higher rank are omitted before names of models are cut.
+_MODEL_RANK = 8
+
+#: The columns of a table with details. They are omitted if no drive has a value.
+_DETAILS = ("SIZE", "HOURS", "WRITTEN", "WORN OUT IN")
 
 _OTHER_ERRORS = (
     ("pending_sectors", "pending sectors"),
@@ -63,11 +96,14 @@ class Layout:
     """The form of the table.
 
     width: the maximum width in characters.
-    has_wearout: whether the table has the column with the wear-out estimate, which needs a history.
+    has_details: whether the table shows capacity, power-on time, written bytes, mountpoints, and
+        the wear-out estimate, which needs a history.
+    wraps_summary: whether the summary may have several lines. Nagios requires one line.
     """
 
     width: int = WIDTH
-    has_wearout: bool = True
+    has_details: bool = True
+    wraps_summary: bool = False
 
 
 def text(
@@ -78,7 +114,7 @@ def text(
     problem: str = "",
     layout: Layout | None = None,
 ) -> str:
-    """Returns the summary and below it the table, normally at most `WIDTH` characters wide.
+    """Returns the summary and below it the table, at most as wide as `layout` permits.
 
     summary: one line, such as "SSD OK - 4 drives".
     lines: the drives in the order of the table.
@@ -89,6 +125,9 @@ def text(
     layout = layout or Layout()
     first, _, rest = summary.partition(" - ")
     worst = next((s for s in Status if first.endswith(s.name)), Status.UNKNOWN)
+    if layout.wraps_summary:
+        lines_of_summary = textwrap.wrap(summary, layout.width, break_on_hyphens=False)
+        rest = "\n".join(lines_of_summary).removeprefix(f"{first} - ")
     parts = [f"{_paint(first, worst, colour)} - {rest}\n"]
     if problem:
         parts.append(_indented(Status.WARNING, printable(problem), colour, layout.width))
@@ -120,29 +159,75 @@ def cut(words: str, width: int) -> str:
 
 
 def _table(lines: Sequence[TableLine], colour: bool, layout: Layout) -> Iterator[str]:
-    columns = _COLUMNS if layout.has_wearout else _COLUMNS[:-1]
     name_width = _MAX_NAME_WIDTH if layout.width >= WIDTH else _MAX_NARROW_NAME_WIDTH
-    rows = [[heading for heading, _ in columns], *(_cells(line, name_width) for line in lines)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(columns))]
-    over = sum(widths) + len(_GAP) * (len(widths) - 1) - layout.width
-    widths[_MODEL] = max(min(widths[_MODEL], _MIN_MODEL_WIDTH), widths[_MODEL] - max(over, 0))
-    yield _joined(rows[0], widths) + "\n"
-    for line, row in zip(lines, rows[1:], strict=True):
-        row[_MODEL] = cut(row[_MODEL], widths[_MODEL])
-        yield _joined(row, widths, line.status if colour else None) + "\n"
-        for status, words in (*line.problems, *_notes(line)):
+    cells = [_cells(line, name_width) for line in lines]
+    columns = [
+        column
+        for column in _COLUMNS
+        if column.heading not in _DETAILS
+        or (layout.has_details and any(row[column.heading] != _UNKNOWN for row in cells))
+    ]
+    widths = {
+        column.heading: max(len(column.heading), *(len(row[column.heading]) for row in cells))
+        for column in columns
+    }
+    least = {**widths, _MODEL: min(widths[_MODEL], _MIN_MODEL_WIDTH)}
+    while rank := max(column.rank for column in columns):
+        if _over(columns, widths if rank > _MODEL_RANK else least, layout.width) <= 0:
+            break
+        columns = [column for column in columns if column.rank < rank]
+    over = _over(columns, widths, layout.width)
+    widths[_MODEL] = max(least[_MODEL], widths[_MODEL] - max(over, 0))
+    yield _joined({column.heading: column.heading for column in columns}, columns, widths) + "\n"
+    for line, row in zip(lines, cells, strict=True):
+        shown = {**row, _MODEL: cut(row[_MODEL], widths[_MODEL])}
+        yield _joined(shown, columns, widths, line.status if colour else None) + "\n"
+        below = [*line.problems, *_notes(line)]
+        if layout.has_details:
+            omitted = [column for column in _COLUMNS if column not in columns]
+            below += [(Status.OK, words) for words in _details(line.drive, row, omitted)]
+        for status, words in below:
             yield _indented(status, printable(words), colour, layout.width)
 
 
-def _joined(row: Sequence[str], widths: Sequence[int], status: Status | None = None) -> str:
-    """Returns a row. A cell without a width belongs to a column that the table does not have."""
-    cells = [
-        cell.rjust(width) if is_number else cell.ljust(width)
-        for cell, width, (_, is_number) in zip(row, widths, _COLUMNS, strict=False)
-    ]
-    if status is not None:
-        cells[_HEALTH] = _paint(cells[_HEALTH], status, colour=True)
+def _over(columns: Sequence[_Column], widths: Mapping[str, int], width: int) -> int:
+    """Returns by how many characters these columns are wider than `width`."""
+    used = sum(widths[column.heading] for column in columns)
+    return used + len(_GAP) * (len(columns) - 1) - width
+
+
+def _joined(
+    row: Mapping[str, str],
+    columns: Sequence[_Column],
+    widths: Mapping[str, int],
+    status: Status | None = None,
+) -> str:
+    cells = []
+    for column in columns:
+        cell, width = row[column.heading], widths[column.heading]
+        padded = cell.rjust(width) if column.is_number else cell.ljust(width)
+        if status is not None and column.heading == _HEALTH:
+            padded = _paint(padded, status, colour=True)
+        cells.append(padded)
     return _GAP.join(cells).rstrip()
+
+
+def _details(
+    drive: WatchedDrive, row: Mapping[str, str], omitted: Sequence[_Column]
+) -> Iterator[str]:
+    """Yields the lines with what the columns do not show: omitted columns, mounts, and reasons."""
+    values = [
+        column.words.format(row[column.heading])
+        for column in omitted
+        if column.words and row[column.heading] not in (_UNKNOWN, "0")
+    ]
+    if places := drive.mountpoints[:_MAX_MOUNTPOINTS]:
+        more = len(drive.mountpoints) - len(places)
+        values.append(f"mounted at {' '.join(places)}{f' and {more} more' if more else ''}")
+    if values:
+        yield ", ".join(values)
+    if drive.wearout_missing:
+        yield f"no wear-out date: {drive.wearout_missing}"
 
 
 def _indented(status: Status, words: str, colour: bool, width: int) -> str:
@@ -153,22 +238,31 @@ def _indented(status: Status, words: str, colour: bool, width: int) -> str:
     return f"    {head}\n" + "".join(f"        {line}\n" for line in more)
 
 
-def _cells(line: TableLine, name_width: int) -> list[str]:
+def _cells(line: TableLine, name_width: int) -> dict[str, str]:
+    """Returns the text of each cell of a drive, keyed by the heading of the column."""
     drive = line.drive
     health = drive.health or DriveHealth()
     spare, celsius = health.spare_ratio, health.temperatures.get("drive")
-    return [
-        cut(printable(drive.label), name_width),
-        printable(drive.identity.model or _UNKNOWN),
-        _health(line),
-        _UNKNOWN if health.endurance is None else percent(health.endurance.used_ratio),
-        _UNKNOWN if spare is None else percent(spare),
-        _UNKNOWN if celsius is None else f"{celsius:.0f} C",
-        _number(health.reallocated_sectors),
-        _number(health.media_errors),
-        _number(_other(health)),
-        _wearout(drive),
-    ]
+    size, written, powered = (
+        drive.identity.capacity_bytes,
+        health.host_written,
+        health.power_on_seconds,
+    )
+    return {
+        "DRIVE": cut(printable(drive.label), name_width),
+        "MODEL": printable(drive.identity.model or _UNKNOWN),
+        "SIZE": _UNKNOWN if size is None else quantity(size, "B"),
+        "HEALTH": _health(line),
+        "WEAR": _UNKNOWN if health.endurance is None else percent(health.endurance.used_ratio),
+        "SPARE": _UNKNOWN if spare is None else percent(spare),
+        "TEMP": _UNKNOWN if celsius is None else f"{celsius:.0f} C",
+        "HOURS": _UNKNOWN if powered is None else _number(int(powered / 3600)),
+        "WRITTEN": _UNKNOWN if written is None else quantity(written.bytes, "B"),
+        "REALLOC": _number(health.reallocated_sectors),
+        "MEDIA": _number(health.media_errors),
+        "OTHER": _number(_other(health)),
+        "WORN OUT IN": _wearout(drive),
+    }
 
 
 def _health(line: TableLine) -> str:

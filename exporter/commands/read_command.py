@@ -125,7 +125,7 @@ def _write_text(
             problem = "the document could not be read"
     result = check.report(Answers(tuple(drives), problem=problem), CheckThresholds())
     colour = out.isatty() and not environment.get("NO_COLOR")
-    layout = check_table.Layout(width=width, has_wearout=False)
+    layout = check_table.Layout(width=width, has_details=False)
     lines = check.table_lines(result)
     below = "" if problem in result.summary else problem
     table = check_table.text(result.summary, lines, colour=colour, problem=below, layout=layout)

@@ -13,7 +13,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from exporter.clock import Clock, SystemClock
 from exporter.commands import megaraid_rights, unpolled_drives
@@ -23,11 +23,13 @@ from exporter.drives.watched_drive import WatchedDrive
 from exporter.drives.wearout import WearoutRules
 from exporter.errors import ConfigError, ReadError, SourceError
 from exporter.linux import device_nodes, topology
-from exporter.printable import with_control_characters
+from exporter.printable import printable, with_control_characters
 from exporter.programs.children import Children, SystemChildren
 from exporter.smart import polling_plan
 from exporter.smart.document_directory import DocumentReader
+from exporter.smart.drive_labels import labels
 from exporter.smart.drive_problems import Answers
+from exporter.smart.drive_record import key_of
 from exporter.smart.drive_registry import DriveRegistry, HostContext, is_live
 from exporter.smart.inventory import Inventory
 from exporter.smart.poll_document import (
@@ -53,6 +55,32 @@ _MAX_SCAN_SECONDS = 45.0
 _SYSTEM_DIRECTORIES = ("/usr/sbin", "/sbin")
 
 
+@dataclass(frozen=True, slots=True)
+class PollProgress:
+    """How far the poll of all drives is.
+
+    answered: the number of drives that have answered.
+    waiting: the names of the drives that have not answered yet.
+    """
+
+    answered: int
+    waiting: tuple[str, ...]
+
+    def words(self, width: int) -> str:
+        """Returns one line, such as "Reading SMART: 4 of 5 drives, waiting for sdb".
+
+        width: the maximum number of characters. Names that do not fit are replaced by "...".
+        """
+        total = self.answered + len(self.waiting)
+        words = f"Reading SMART: {self.answered} of {total} drive{'' if total == 1 else 's'}"
+        if not total:
+            words = "Reading SMART: looking for drives"
+        elif self.waiting:
+            words += f", waiting for {', '.join(self.waiting)}"
+        words = printable(words)
+        return words if len(words) <= width else f"{words[: max(width - 3, 0)]}..."
+
+
 class SmartReader:
     """Reads the SMART data of all drives once.
 
@@ -70,14 +98,14 @@ class SmartReader:
         *,
         kept: Mapping[str, object],
         history: Callable[[], WearHistory] | None,
-        progress: Callable[[int], None],
+        progress: Callable[[PollProgress], None],
     ) -> None:
         """Read the block devices of the host from the kernel. No drive is polled yet.
 
         children: creates the object that starts smartctl; called only if the drives are polled.
         kept: the content of the daemon's state file, which is not written.
         history: opens the daemon's wear history, which is not written. None means no history.
-        progress: called with the number of drives that have answered.
+        progress: called repeatedly while drives are polled.
         """
         path = settings.path
         self._settings = settings
@@ -97,6 +125,7 @@ class SmartReader:
             parsed.value,
             Inventory(kept.get("inventory")),
         )
+        self._mountpoints = topology.mountpoints_by_drive(parsed.value)
         disks = {name: device.identity for name, device in parsed.value.devices.items()}
         self._wear = None if history is None else WearRecorder(history, WearoutRules(), keeps=False)
         self._drives = DriveRegistry(
@@ -138,11 +167,20 @@ class SmartReader:
             for drive in answered
             if unpolled_drives.must_answer(self._host, drive, addresses.get(drive.address))
         }
+        without_drive = unpolled_drives.devices_without_drive(self._host, known, self.problem)
         return Answers(
-            (*drives, *unpolled_drives.devices_without_drive(self._host, known, self.problem)),
+            tuple(map(self._completed, (*drives, *without_drive))),
             frozenset(late | certain),
             self.problem,
         )
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The names of the drives that have not answered yet; empty before they are known."""
+        heartbeat = self._drives.heartbeat
+        listed = [Address(*drive) for drive in heartbeat.drives] if heartbeat else []
+        names = labels(listed, self._host.nodes)
+        return tuple(label for address, label in names.items() if address not in self.documents)
 
     def outputs(self) -> dict[str, bytes]:
         """Returns smartctl's JSON output for each drive, keyed by the drive's path and type.
@@ -205,7 +243,7 @@ class SmartReader:
             while not poller.is_settled and (now := self._clock.monotonic()) < until:
                 if until == math.inf and (self._is_scanned or now >= scan_until):
                     until = now + limit
-                self._progress(len(self.documents))
+                self._progress(PollProgress(len(self.documents), self.waiting))
                 poller.step(0.2)
         finally:
             poller.close()
@@ -218,6 +256,31 @@ class SmartReader:
         self.problem = heartbeat.problem
         self._is_scanned = heartbeat.scanned_at is not None or bool(heartbeat.problem)
         self._drives.update(heartbeat)
+
+    def _completed(self, drive: WatchedDrive) -> WatchedDrive:
+        """Returns the drive with its mountpoints, and with the reason for a missing estimate."""
+        names = dict.fromkeys((drive.label, *drive.blocks))
+        places = (place for name in names for place in self._mountpoints.get(name, ()))
+        return replace(
+            drive,
+            mountpoints=tuple(dict.fromkeys(places)),
+            wearout_missing=self._wearout_missing(drive),
+        )
+
+    def _wearout_missing(self, drive: WatchedDrive) -> str:
+        """Returns why there is no estimate; empty if there is one, or no SMART data."""
+        health = drive.health
+        if drive.wearout_seconds is not None or health is None or health.unreadable:
+            return ""
+        if drive.identity.rotational:
+            return "a hard disk has no rated endurance"
+        if health.endurance is not None and health.endurance.used_ratio >= 1:
+            return "the rated endurance is used up"
+        if health.endurance is None:
+            return "the drive does not report its wear"
+        if self._wear is None:
+            return "no wear history; the running daemon records it"
+        return self._wear.missing_reason(key_of(drive.identity) or "", self._clock.wall())
 
     def _answered(self) -> list[WatchedDrive]:
         """Returns the drives that have a document, and the missing drives of the inventory."""
@@ -307,12 +370,12 @@ def located(program: str, path: str, more_directories: Iterable[str] = _SYSTEM_D
     return shutil.which(program, path=os.pathsep.join((path, *more_directories))) or program
 
 
-def _show_progress(answered: int) -> None:
+def _show_progress(progress: PollProgress) -> None:
     # Progress is shown only on a terminal: Nagios reads the first line of the output as the result.
     if sys.stderr.isatty():
-        drives = "drive" if answered == 1 else "drives"
+        words = progress.words(shutil.get_terminal_size().columns - 1)
         out = with_control_characters(sys.stderr)
-        out.write(f"\r\033[KReading SMART: {answered} {drives} answered\r")
+        out.write(f"\r\033[K{words}\r")
         out.flush()
 
 

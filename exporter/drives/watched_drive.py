@@ -38,6 +38,9 @@ class WatchedDrive:
     wearout_seconds: the low, middle and high estimate of the time until the rated endurance is used
         up. None means that there is no estimate.
     wearout_method: a value of `WearoutMethod`; empty if there is no estimate.
+    wearout_missing: why there is no estimate, as text for people. Empty if there is one, or if the
+        reason is not known. Only commands set it.
+    mountpoints: where the filesystems on this drive are mounted. Only commands set it.
     blocks: the names of the block devices that belong to a drive behind a controller.
     is_stuck: True if a smartctl process for this drive does not end.
     is_missing: True if the drive was present once, and the last scan for drives did not find it.
@@ -58,6 +61,8 @@ class WatchedDrive:
     firmware_issues: tuple[FirmwareIssue, ...] = ()
     wearout_seconds: tuple[float, float, float] | None = None
     wearout_method: str = ""
+    wearout_missing: str = ""
+    mountpoints: tuple[str, ...] = ()
     blocks: tuple[str, ...] = ()
     is_stuck: bool = False
     is_missing: bool = False

@@ -149,6 +149,33 @@ def estimate_wearout(
     )
 
 
+def missing_reason(observations: Sequence[WearObservation], now: float, rules: WearoutRules) -> str:
+    """Returns why `estimate_wearout` returns None for these observations, as text for people.
+
+    The text names what is known and what is needed. The arguments are those of `estimate_wearout`.
+    """
+    run = observations_since_reset(observations, now, rules.window_seconds)
+    counter = WearCounter.from_observations(run, now, rules.suspect_ratio, rules.powered_ratio)
+    if not run or counter is None:
+        return "no wear history yet"
+    seconds = run[-1].at - run[0].at
+    if seconds < rules.min_rate_seconds:
+        needed = f"at least {_hours_or_days(rules.min_rate_seconds)}"
+    elif counter.step_ratio < rules.coarse_step_ratio:
+        needed = f"at least {_hours_or_days(rules.min_fraction_seconds)} with measurable wear"
+    elif counter.used_ratio < rules.min_used_ratio:
+        needed = f"{rules.min_used_ratio * 100:.0f} % wear, or {rules.min_steps} increases of it,"
+    else:
+        needed = "writes of the host"
+    return f"the wear history covers {_hours_or_days(seconds)}; {needed} are needed"
+
+
+def _hours_or_days(seconds: float) -> str:
+    if seconds < 2 * DAY:
+        return f"{seconds / 3600:.0f} hours"
+    return f"{seconds / DAY:.0f} days"
+
+
 def _by_steps(counter: WearCounter, rules: WearoutRules) -> _Bounds | None:
     """Returns the estimate of the method "steps"; None if there is not enough data.
 

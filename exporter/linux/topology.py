@@ -187,6 +187,23 @@ def read(
     return Parsed(topology, tuple(faults))
 
 
+def mountpoints_by_drive(topology: Topology) -> dict[str, tuple[str, ...]]:
+    """Returns where the filesystems of each drive are mounted, keyed by the drive's name.
+
+    A filesystem on several drives is listed for each of them. The namespaces of an NVMe controller
+    are one drive, which has the name of the first namespace. Bind mounts are not listed.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for mount in filesystems.visible_mounts(topology.mounts):
+        for name in () if mount.is_bind else topology.stack.drives_of(mount):
+            disk = topology.devices.get(name)
+            controllers = () if disk is None else disk.identity.controllers
+            first = [topology.first_namespaces.get(controller, name) for controller in controllers]
+            for drive in first or [name]:
+                found.setdefault(drive, {})[mount.mountpoint] = None
+    return {drive: tuple(sorted(places)) for drive, places in found.items()}
+
+
 def list_entries(sys: Path) -> Iterator[DeviceEntry]:
     """Yields the directory entries of each disk in /sys/block, sorted by name.
 

@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from exporter.drives.wear_counter import WearObservation
-from exporter.drives.wearout import WearoutEstimate, WearoutRules, estimate_wearout
+from exporter.drives.wearout import (
+    WearoutEstimate,
+    WearoutRules,
+    estimate_wearout,
+    missing_reason,
+)
 
 if TYPE_CHECKING:
     from exporter.wear.wear_history import WearHistory
@@ -86,6 +91,16 @@ class WearRecorder:
         bounds = (estimated.low_seconds, estimated.mid_seconds, estimated.high_seconds)
         low, mid, high = (max(bound - passed, 0.0) for bound in bounds)
         return estimated.method.value, (low, mid, high)
+
+    def missing_reason(self, key: str, now: float) -> str:
+        """Returns why there is no estimate for a drive that reports its wear, as text for people.
+
+        Call it on the thread that calls `process_queue`: it reads the history.
+        """
+        history = self._history
+        return missing_reason(
+            [] if history is None else history.observations(key), now, self._rules
+        )
 
     def wake(self) -> None:
         """Makes the current `step` return soon. Other threads may call it."""

@@ -21,6 +21,8 @@ from exporter.drives.health import (
     EnduranceSource,
     Protocol,
     SelfTest,
+    UnitSource,
+    WrittenBytes,
 )
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.printable import PrintableStream
@@ -79,10 +81,15 @@ VIRTUAL = drive(
 
 
 def printed(
-    drives: Sequence[WatchedDrive], out: io.StringIO | None = None, **answers: Any
+    drives: Sequence[WatchedDrive],
+    out: io.StringIO | None = None,
+    COLUMNS: str = "",  # noqa: N803 - the environment variable
+    **answers: Any,
 ) -> tuple[int, str]:
     out = out or io.StringIO()
-    status = check.run(Answers(tuple(drives), **answers), as_json=False, out=out, environment={})
+    environment = {"COLUMNS": COLUMNS} if COLUMNS else {}
+    given = Answers(tuple(drives), **answers)
+    status = check.run(given, as_json=False, out=out, environment=environment)
     return status, out.getvalue()
 
 
@@ -126,28 +133,90 @@ def test_the_worst_drive_and_its_worst_problem_are_in_the_first_line() -> None:
     assert (2, expected) == (status, text.partition("\n")[0])
 
 
-def test_the_table() -> None:
-    drives = [
-        drive(
-            changed(reallocated_sectors=3, interface_errors=7, program_failures=0),
-            wearout_seconds=(900 * DAY, 1200 * DAY, 3650 * DAY),
+TABLED = [
+    drive(
+        changed(
+            reallocated_sectors=3,
+            interface_errors=7,
+            program_failures=0,
+            power_on_seconds=36_822 * 3600.0,
+            host_written=WrittenBytes(41_200_000_000_000, 512_000, UnitSource.STANDARD),
         ),
-        VIRTUAL,
-        drive(worn(0.85), "bus/0:megaraid,3"),
-    ]
+        identity=DriveIdentity(
+            Protocol.NVME, "Flashworks F900 480GB", firmware="FW1", capacity_bytes=480_103_981_056
+        ),
+        wearout_seconds=(900 * DAY, 1200 * DAY, 3650 * DAY),
+        mountpoints=("/", "/var/lib/mysql"),
+    ),
+    VIRTUAL,
+    drive(worn(0.85), "bus/0:megaraid,3", wearout_missing="no wear history yet"),
+]
+
+
+def test_the_table() -> None:
     expected = """\
 SSD WARNING - bus/0:megaraid,3 Flashworks F900 480GB: 85 % of its rated endurance is used
 
-DRIVE             MODEL                  HEALTH    WEAR  SPARE  TEMP  REALLOC  MEDIA  OTHER  WORN OUT IN
-bus/0:megaraid,3  Flashworks F900 480GB  WARNING   85 %  100 %  38 C        -      0      -            -
+DRIVE             MODEL                    SIZE  HEALTH    WEAR  SPARE  TEMP  HOURS  WRITTEN  MEDIA  WORN OUT IN
+bus/0:megaraid,3  Flashworks F900 480GB       -  WARNING   85 %  100 %  38 C      -        -      0            -
     warning: 85 % of its rated endurance is used
     serial FW9-bus/0:megaraid,3, firmware FW0102, /dev/bus/0:megaraid,3
-vda               -                      no SMART     -      -     -        -      -      -            -
+    no wear-out date: no wear history yet
+vda               -                           -  no SMART     -      -     -      -        -      -            -
     a virtual disk has no SMART
-nvme0n1           Flashworks F900 480GB  ok         4 %  100 %  38 C        3      0      7  2-10+ years
+nvme0n1           Flashworks F900 480GB  480 GB  ok         4 %  100 %  38 C  36822  41.2 TB      0  2-10+ years
     other errors (lifetime): 7 interface errors
+    3 reallocated, mounted at / /var/lib/mysql
 """  # noqa: E501 - as it is printed
-    assert (1, expected) == printed(drives)
+    assert (1, expected) == printed(TABLED)
+
+
+def test_a_narrow_terminal_has_fewer_columns_and_the_values_below_each_drive() -> None:
+    expected = """\
+SSD WARNING - bus/0:megaraid,3 Flashworks F900 480GB: 85 % of its rated endurance is used
+
+DRIVE          MODEL              SIZE  HEALTH    WEAR  TEMP  HOURS  WORN OUT IN
+bus/0:..aid,3  Flashwo.. 480GB       -  WARNING   85 %  38 C      -            -
+    warning: 85 % of its rated endurance is used
+    serial FW9-bus/0:megaraid,3, firmware FW0102, /dev/bus/0:megaraid,3
+    100 % spare
+    no wear-out date: no wear history yet
+vda            -                     -  no SMART     -     -      -            -
+    a virtual disk has no SMART
+nvme0n1        Flashwo.. 480GB  480 GB  ok         4 %  38 C  36822  2-10+ years
+    other errors (lifetime): 7 interface errors
+    100 % spare, 41.2 TB written, 3 reallocated, mounted at / /var/lib/mysql
+"""
+    assert (1, expected) == printed(TABLED, COLUMNS="80")
+    expected = """\
+SSD WARNING - bus/0:megaraid,3 Flashworks F900 480GB: 85 % of its rated endurance is used
+
+DRIVE          HEALTH    WEAR  WORN OUT IN
+bus/0:..aid,3  WARNING   85 %            -
+    warning: 85 % of its rated endurance is
+        used
+    serial FW9-bus/0:megaraid,3, firmware
+        FW0102, /dev/bus/0:megaraid,3
+    Flashworks F900 480GB, 100 % spare, 38 C
+    no wear-out date: no wear history yet
+vda            no SMART     -            -
+    a virtual disk has no SMART
+nvme0n1        ok         4 %  2-10+ years
+    other errors (lifetime): 7 interface
+        errors
+    Flashworks F900 480GB, 480 GB, 100 %
+        spare, 38 C, 36822 hours on, 41.2 TB
+        written, 3 reallocated, mounted at /
+        /var/lib/mysql
+"""
+    assert (1, expected) == printed(TABLED, COLUMNS="50")
+
+
+def test_of_many_mountpoints_the_first_are_named() -> None:
+    places = tuple(f"/var/lib/pods/{number}" for number in range(300))
+    text = printed([drive(mountpoints=places)])[1]
+    assert "/var/lib/pods/3 and 296 more" in text
+    assert "/var/lib/pods/4" not in text
 
 
 def test_a_host_without_smart_on_any_drive_is_unknown_with_the_reason() -> None:
@@ -422,8 +491,12 @@ def test_json_has_stable_keys_and_null_for_unknown_values() -> None:
         "erase_failures": None,
         "interface_errors": None,
         "power_on_seconds": None,
+        "capacity_bytes": None,
+        "host_written_bytes": None,
+        "mountpoints": [],
         "wearout_seconds": {"low": 1.0, "mid": 2.0, "high": 3.0},
         "wearout_method": "steps",
+        "wearout_missing_reason": None,
         "firmware_issues": [],
         "block_devices": [],
         "messages": [],
@@ -488,6 +561,8 @@ drives_of_any_kind = st.lists(
         last_success_unix_time=st.none() | st.just(1.8e9),
         message=texts,
         wearout_seconds=st.none() | st.just((0.0, 1e6, 1e8)),
+        wearout_missing=texts,
+        mountpoints=st.lists(texts, max_size=6).map(tuple),
         is_stuck=st.booleans(),
         is_missing=st.booleans(),
     ),
@@ -495,19 +570,20 @@ drives_of_any_kind = st.lists(
 )
 
 
-@given(drives_of_any_kind, texts, st.booleans())
-def test_any_drives_fit_120_columns_and_one_line_of_summary(
-    drives: list[WatchedDrive], problem: str, owe: bool
+@given(drives_of_any_kind, texts, st.booleans(), st.none() | st.integers(40, 200))
+def test_any_drives_fit_the_width_and_one_line_of_summary(
+    drives: list[WatchedDrive], problem: str, owe: bool, width: int | None
 ) -> None:
     must_answer = frozenset(each.label for each in drives if owe)
-    status, text = printed(drives, problem=problem, must_answer=must_answer)
+    columns = "" if width is None else str(width)
+    status, text = printed(drives, COLUMNS=columns, problem=problem, must_answer=must_answer)
     silent = [each for each in drives if not each.up and not each.is_missing]
     assert not (owe and silent) or status == Status.CRITICAL
     assert not problem or status in (Status.WARNING, Status.CRITICAL)
     assert status in (0, 1, 2, 3)
     first, *rest = text.split("\n")
     assert first.startswith(f"SSD {Status(status).name} - ")
-    assert all(len(line) <= WIDTH for line in rest)
+    assert all(len(line) <= (width or WIDTH) for line in rest)
     assert printable(text.replace("\n", "")) == text.replace("\n", "")
 
 

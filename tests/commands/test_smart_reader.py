@@ -2,6 +2,9 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +14,7 @@ import pytest
 
 from exporter.clock import SystemClock
 from exporter.commands import check, smart_reader
-from exporter.commands.smart_reader import SmartReader
+from exporter.commands.smart_reader import PollProgress, SmartReader
 from exporter.config import DeviceSettings, Settings, SmartDrive, SmartSource
 from exporter.drives.health import DriveIdentity
 from exporter.drives.watched_drive import WatchedDrive
@@ -24,6 +27,7 @@ from exporter.smart.inventory import Inventory, Sighting
 from exporter.smart.poll_document import Heartbeat, PollDocument
 from exporter.smart.smartctl import Address
 from tests.drives import reports
+from tests.duration import PATIENCE_SECONDS, wait_until
 from tests.fakes import FakeClock
 from tests.linux import node_trees, trees
 from tests.linux.trees import Sys
@@ -40,6 +44,7 @@ class Host:
     def __init__(self, place: Path) -> None:
         os.umask(0o022)
         self.sys = Sys(place / "sys")
+        self.shown: list[smart_reader.PollProgress] = []
         trees.sata(self.sys)
         (place / "proc" / "1").mkdir(parents=True)
         (place / "proc" / "1" / "mountinfo").touch()
@@ -80,7 +85,7 @@ class Host:
             lambda: SystemChildren(clock, grace_seconds=0.2, abandon_seconds=0.2),
             kept=kept or {},
             history=None,
-            progress=lambda _answered: None,
+            progress=self.shown.append,
         )
         self.outputs = asked.outputs
         self.answers = asked.read()
@@ -111,6 +116,58 @@ def test_a_hanging_drive_does_not_block_the_command(host: Host) -> None:
     (drive,) = host.ask()
     assert not drive.up
     assert "ran longer than 1 s" in drive.message
+
+
+@pytest.mark.real
+def test_ctrl_c_names_the_drive_that_has_not_answered(host: Host, tmp_path: Path) -> None:
+    host.stand_in.does("sda", f"touch {tmp_path}/asked; exec sleep 60\n")
+    config = tmp_path / "config.toml"
+    config.write_text('[smart]\nsource = "exec"\n')
+    path = host.settings.path
+    flags = [f"--config.file={config}", f"--state.directory={tmp_path / 'none'}"]
+    flags += [f"--path.procfs={path.procfs}", f"--path.sysfs={path.sysfs}"]
+    flags += [f"--path.rootfs={path.rootfs}", f"--smartctl.path={path.smartctl}"]
+    argv = [sys.executable, "-m", "exporter", "check", *flags]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        wait_until((tmp_path / "asked").exists)
+        process.send_signal(signal.SIGINT)
+        out, messages = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (130, b"") == (process.returncode, out)
+    assert b"ssd-exporter: stopped while waiting for sda\n" == messages
+
+
+def test_the_progress_has_the_total_and_the_drives_without_answer(host: Host) -> None:
+    host.stand_in.hangs("sda")
+    host.ask()
+    assert PollProgress(0, ("sda",)) == host.shown[-1]
+    assert "Reading SMART: 0 of 1 drive, waiting for sda" == host.shown[-1].words(80)
+
+
+def test_the_progress_fits_the_terminal() -> None:
+    progress = PollProgress(4, ("sda", "nvme0n1", "bus/0:megaraid,12"))
+    assert "Reading SMART: 4 of 7 drives, waiting for sda, nvme0n1, bus/0:megaraid,12" == (
+        progress.words(80)
+    )
+    assert "Reading SMART: 4 of 7 drives, wait..." == progress.words(37)
+    assert "Reading SMART: looking for drives" == PollProgress(0, ()).words(80)
+
+
+def test_a_drive_has_its_mountpoints_and_the_reason_for_a_missing_estimate(host: Host) -> None:
+    host.stand_in.says("sda", GOOD)
+    number = (host.sys.root / "block" / "sda" / "dev").read_text().strip()
+    mounts = "".join(
+        f"{identity} 1 {number} {root} {place} rw - ext4 /dev/sda rw\n"
+        for identity, root, place in ((30, "/", "/srv/db"), (31, "/sub", "/mnt/of-a-directory"))
+    )
+    (host.settings.path.procfs / "1" / "mountinfo").write_text(mounts)
+    (drive,) = host.ask()
+    assert ("/srv/db",) == drive.mountpoints
+    assert "the drive does not report its wear" == drive.wearout_missing
+    used = {"offset": 8, "value": 3, "flags": {"valid": True}}
+    pages = {"ata_device_statistics": {"pages": [{"number": 7, "table": [used]}]}}
+    host.stand_in.says("sda", json.dumps({**json.loads(GOOD), **pages}))
+    (drive,) = host.ask()
+    assert "no wear history; the running daemon records it" == drive.wearout_missing
 
 
 def test_a_virtual_disk_is_reported_without_smart(host: Host) -> None:
@@ -373,7 +430,7 @@ def on_fakes(host: Host, smartctl: Smartctl, **smart: Any) -> Answers:
         lambda: FakeChildren(clock, smartctl),
         kept={},
         history=None,
-        progress=lambda _answered: None,
+        progress=lambda _progress: None,
     ).read()
 
 

@@ -11,7 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporter.drives.wear_counter import DAY, WearObservation
-from exporter.drives.wearout import WearoutEstimate, WearoutMethod, WearoutRules, estimate_wearout
+from exporter.drives.wearout import (
+    WearoutEstimate,
+    WearoutMethod,
+    WearoutRules,
+    estimate_wearout,
+    missing_reason,
+)
 from tests.drives.simulated_wear import EPOCH, Load, SimulatedDrive
 from tests.fuzz import examples
 
@@ -363,3 +369,32 @@ def test_the_interval_narrows_with_time() -> None:
         assert found is not None
         widths.append((found.high_seconds - found.low_seconds) / found.mid_seconds)
     assert all(later < before for before, later in itertools.pairwise(widths))
+
+
+@pytest.mark.parametrize(
+    ("looks", "reason"),
+    [
+        ([], "no wear history yet"),
+        ([look(0, None, None)], "no wear history yet"),
+        (
+            [look(0, 0.01), look(0.5, 0.01)],
+            "the wear history covers 12 hours; at least 24 hours are needed",
+        ),
+        (
+            [look(0, 0.01), look(9, 0.01)],
+            "the wear history covers 9 days; 3 % wear, or 3 increases of it, are needed",
+        ),
+        (
+            [look(0, 0.1), look(9, 0.1)],
+            "the wear history covers 9 days; writes of the host are needed",
+        ),
+        (
+            [look(0, 0.1, 0.001), look(9, 0.1, 0.001)],
+            "the wear history covers 9 days; at least 14 days with measurable wear are needed",
+        ),
+    ],
+)
+def test_a_missing_estimate_has_a_reason(looks: list[WearObservation], reason: str) -> None:
+    now = EPOCH + 9 * DAY
+    assert estimate_wearout(looks, now, RULES) is None
+    assert reason == missing_reason(looks, now, RULES)
