@@ -93,7 +93,7 @@ class WearRecorder:
         return estimated.method.value, (low, mid, high)
 
     def missing_reason(self, key: str, now: float) -> str:
-        """Returns why there is no estimate for a drive that reports its wear, as text for people.
+        """Returns why a drive that reports its wear has no estimate, as text for people.
 
         Call it on the thread that calls `process_queue`: it reads the history.
         """
