@@ -140,6 +140,11 @@ class RollingMode(Generic[V]):
         self._recent.append((now, seconds, value))
         self._drop_expired(now)
 
+    def observed(self, now: float) -> V | None:
+        """Returns the value that was observed at the time `now`; None if there was none."""
+        last = self._recent[-1] if self._recent else None
+        return last[2] if last is not None and last[0] == now else None
+
     def value(self, now: float) -> V:
         """Returns the value that lasted longest in the window that ends at `now`."""
         self._drop_expired(now)

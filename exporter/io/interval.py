@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from exporter.linux.diskstats import SECTOR_BYTES, TIME_WRAP_MILLISECONDS, DiskStats
+from exporter.linux.pressure import Pressure
 from exporter.linux.proc_stat import TICKS_PER_SECOND, CpuTimes
 
 #: Upper limit for the difference of two time counters, in milliseconds. The difference is computed
@@ -269,3 +270,24 @@ def cpu_interval(
     return CpuInterval(
         CpuShare(softirq / total_ticks, iowait / total_ticks, idle / total_ticks), cpus
     )
+
+
+def pressure_ratios(
+    before: Pressure | None, now: Pressure | None, seconds: float
+) -> tuple[float | None, float | None]:
+    """Returns the shares of the time in which some and in which all tasks waited, 0 to 1.
+
+    A share is None if one of its totals is unknown.
+    """
+    if before is None or now is None:
+        return None, None
+    return (
+        _time_ratio(before.waiting_seconds, now.waiting_seconds, seconds),
+        _time_ratio(before.stalled_seconds, now.stalled_seconds, seconds),
+    )
+
+
+def _time_ratio(before: float | None, now: float | None, seconds: float) -> float | None:
+    if before is None or now is None:
+        return None
+    return min(max((now - before) / seconds, 0.0), 1.0)

@@ -26,12 +26,20 @@ from exporter.io.counter_files import CounterFiles, RawSample
 from exporter.io.cpu_activity import CpuActivity
 from exporter.io.disk_rules import DiskRules
 from exporter.io.drive_class import Drive, drive_from_name
-from exporter.io.interval import CpuInterval, cpu_interval, disk_interval
+from exporter.io.interval import (
+    CpuInterval,
+    DiskInterval,
+    cpu_interval,
+    disk_interval,
+    pressure_ratios,
+)
+from exporter.io.recent_activity import RecentActivity
 from exporter.io.slowdown import SlowdownEvidence
-from exporter.io.verdict import cpu_is_bottleneck
+from exporter.io.verdict import Verdict, cpu_is_bottleneck
 from exporter.linux import diskstats, files, pressure, proc_stat
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.files import Parsed, RawFile
+from exporter.linux.pressure import Pressure
 from exporter.linux.proc_stat import CpuStat
 
 #: There is a gap if two samples are more than this many sampling intervals apart, or if the host
@@ -70,6 +78,7 @@ class Sampler:
     stat: the CPU times of the last processed sample; None if they could not be read.
     activities: the accumulated results, keyed by device name.
     cpu: the accumulated results of the CPUs.
+    recent: the last samples of the host and its drives.
     samples: the number of samples since the start.
     gaps: the number of gaps: samples that came too late, or after a suspension of the host.
     """
@@ -108,7 +117,7 @@ class Sampler:
         self._lines: diskstats.RecordsByLine = {}
         self._is_complete = True
         self._boottime = 0.0
-        self._waiting_seconds: float | None = None
+        self._pressure: Pressure | None = None
         self._lock = threading.RLock()
         self.interval = interval
         self.sampled_at: float | None = None
@@ -117,6 +126,7 @@ class Sampler:
         self.stat: CpuStat | None = None
         self.activities: dict[str, DiskActivity] = {}
         self.cpu = CpuActivity()
+        self.recent = RecentActivity()
         self.samples = 0
         self.gaps = 0
 
@@ -138,6 +148,7 @@ class Sampler:
                 if instance is not None and instance != drive.instance:
                     # Another device took the name. It is exported from the next sample on.
                     del self.activities[device]
+                    self.recent.forget(device)
                     if self.disks is not None:
                         self.disks.pop(device, None)
                 else:
@@ -219,7 +230,7 @@ class Sampler:
         read_seconds = sample.seconds
         lines = self._parsed("disk", sample.diskstats, self._parse_disks, read_seconds)
         cpus = self._parsed("cpu", sample.stat, _parse_stat, read_seconds)
-        waiting = self._parsed("pressure", sample.pressure, _parse_waiting, read_seconds)
+        waiting = self._parsed("pressure", sample.pressure, _parse_pressure, read_seconds)
         seconds = 0.0 if self._flushed_at is None else now - self._flushed_at
         suspended = (sample.boottime - self._boottime) - seconds
         gap = max(seconds, suspended) > _GAP_INTERVALS * self.interval
@@ -227,12 +238,13 @@ class Sampler:
             self.gaps += 1
         is_comparable = self._flushed_at is not None and seconds > 0 and not gap
         shares = self._advance_cpus(now, cpus, seconds, is_comparable=is_comparable)
+        ratios = pressure_ratios(self._pressure if is_comparable else None, waiting, seconds)
         context = DiskContext(
-            shares is not None and cpu_is_bottleneck(shares, self._rules.bottleneck),
-            self._pressure_ratio(waiting, seconds) if is_comparable else None,
+            shares is not None and cpu_is_bottleneck(shares, self._rules.bottleneck), ratios[0]
         )
+        self.recent.begin(ratios, shares, round(seconds / self.interval) if gap else 0)
         self._advance_disks(now, lines, context, seconds, is_comparable=is_comparable)
-        self._waiting_seconds = waiting
+        self._pressure = waiting
         self._boottime = sample.boottime
         self._flushed_at = now
 
@@ -254,11 +266,6 @@ class Sampler:
             return parsed
         fault = LimitReached(f"diskstats: only the first {files.MAX_DEVICES} devices are exported")
         return Parsed(parsed.value, (*parsed.faults, fault))
-
-    def _pressure_ratio(self, waiting: float | None, seconds: float) -> float | None:
-        if waiting is None or self._waiting_seconds is None:
-            return None
-        return min(max((waiting - self._waiting_seconds) / seconds, 0.0), 1.0)
 
     def _advance_cpus(
         self, now: float, sampled: CpuStat | None, seconds: float, *, is_comparable: bool
@@ -298,6 +305,7 @@ class Sampler:
         # A device with an unparsable line in this sample has not disappeared.
         for device in self.activities.keys() - disks.keys() if self._is_complete else ():
             del self.activities[device]
+            self.recent.forget(device)
             self._on_change()
         for device, disk in disks.items():
             before = previous.get(device) if previous else None
@@ -317,8 +325,30 @@ class Sampler:
                 self.activities[device] = self._new_activity(device, now, drive_from_name(device))
             else:
                 is_probed = self._is_probed(device, now - seconds, now)
-                activity.record(now, interval, context, is_probed=is_probed)
+                self._record(device, activity, now, interval, context, is_probed=is_probed)
         self.disks = disks
+
+    def _record(
+        self,
+        device: str,
+        activity: DiskActivity,
+        now: float,
+        interval: DiskInterval,
+        context: DiskContext,
+        *,
+        is_probed: bool,
+    ) -> None:
+        saturated_seconds = activity.saturated_seconds
+        activity.record(now, interval, context, is_probed=is_probed)
+        if activity.drive.leaf:
+            self.recent.record(
+                device,
+                interval,
+                activity.verdict.observed(now) or Verdict.NONE,
+                is_saturated=activity.saturated_seconds > saturated_seconds,
+                is_stalled=activity.is_stalled,
+                is_probed=is_probed,
+            )
 
     def _record_stalls(self, lines: diskstats.RecordsByLine, seconds: float) -> None:
         """Records a gap between two samples for the devices that hung all the time.
@@ -337,6 +367,7 @@ class Sampler:
 
     def _new_activity(self, device: str, now: float, drive: Drive | None = None) -> DiskActivity:
         self._on_change()
+        self.recent.forget(device)
         drive = drive or self._drives.get(device) or drive_from_name(device)
         activity = DiskActivity(
             drive,
@@ -354,8 +385,8 @@ def _parse_stat(raw: RawFile) -> Parsed[CpuStat]:
     return proc_stat.parse(files.decode_required(raw))
 
 
-def _parse_waiting(raw: RawFile) -> Parsed[float | None]:
-    return Parsed(pressure.parse(files.decode(raw)).waiting_seconds)
+def _parse_pressure(raw: RawFile) -> Parsed[Pressure]:
+    return Parsed(pressure.parse(files.decode(raw)))
 
 
 def _nothing() -> None:

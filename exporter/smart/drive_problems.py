@@ -21,6 +21,12 @@ _YEAR = 365 * _DAY
 #: The limit of wear-out estimates (`drives.wearout`), in seconds. At the limit, `span` appends "+".
 _MAX_ESTIMATE_SECONDS = 10 * _YEAR
 
+#: What to do in cases that several problems share.
+_REPLACE_NOW = "Copy its data elsewhere now, then replace the drive."
+_ORDER = "Order a replacement."
+_CHECK_COOLING = "Check the fans and the airflow at its slot."
+_CHECK_CABLE = "Check its slot and cable, and the kernel log. Copy its data elsewhere."
+
 #: Texts for the critical warnings that mean a risk for the data. They are bits in byte 0 of the
 #: SMART / Health Information log of NVMe.
 _CRITICAL_WARNINGS = {
@@ -57,10 +63,12 @@ class Problem:
 
     status: the severity.
     text: a sentence or phrase for people, in which "it" is the drive.
+    action: what to do, as a sentence for people; empty if `text` says it.
     """
 
     status: Status
     text: str
+    action: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,17 +171,20 @@ def _poll_problems(drive: WatchedDrive, must_answer: bool) -> Iterator[Problem]:
         yield Problem(
             Status.CRITICAL,
             f"it is missing; if it was removed: ssd-exporter forget {name}",
+            "Check its slot and cable.",
         )
     elif drive.is_stuck:
         yield Problem(
-            Status.CRITICAL, "it does not answer: smartctl hangs in the kernel and cannot be ended"
+            Status.CRITICAL,
+            "it does not answer: smartctl hangs in the kernel and cannot be ended",
+            "Copy its data elsewhere while it can be read. A restart of the host ends smartctl.",
         )
     elif not drive.up and drive.was_reached and drive.last_success_unix_time is not None:
-        yield Problem(Status.CRITICAL, f"it no longer answers{why}")
+        yield Problem(Status.CRITICAL, f"it no longer answers{why}", _CHECK_CABLE)
     elif not drive.up and drive.was_reached and _has_failed(drive, must_answer):
-        yield Problem(Status.CRITICAL, f"it does not answer{why}")
+        yield Problem(Status.CRITICAL, f"it does not answer{why}", _CHECK_CABLE)
     elif not drive.up and must_answer:
-        yield Problem(Status.CRITICAL, drive.message or "it was not polled in time")
+        yield Problem(Status.CRITICAL, drive.message or "it was not polled in time", _CHECK_CABLE)
     elif drive.health is None:
         yield Problem(Status.UNKNOWN, drive.message or "it has not been polled yet")
     elif drive.health.unreadable:
@@ -192,6 +203,7 @@ def _expected_failures(drive: WatchedDrive, thresholds: CheckThresholds) -> Iter
             yield Problem(
                 Status.CRITICAL if is_near else Status.WARNING,
                 f"its rated endurance is used up in {span(low, high)} at this load",
+                _ORDER,
             )
     for issue in drive.firmware_issues:
         yield _firmware_problem(issue, thresholds)
@@ -211,25 +223,39 @@ def _reported_failures(health: DriveHealth) -> Iterator[Problem]:
     warnings = [name for name, is_set in health.critical_warnings.items() if is_set]
     for name in warnings:
         if name in _CRITICAL_WARNINGS:
-            yield Problem(Status.CRITICAL, _CRITICAL_WARNINGS[name])
+            yield Problem(Status.CRITICAL, _CRITICAL_WARNINGS[name], _REPLACE_NOW)
         else:
             yield Problem(
-                Status.WARNING, _WARNINGS.get(name, f"its critical warning {name} is set")
+                Status.WARNING,
+                _WARNINGS.get(name, f"its critical warning {name} is set"),
+                _CHECK_COOLING if name == "temperature" else _ORDER,
             )
     # smartctl reports an NVMe drive as failing if any critical warning is set. The warnings are
     # already reported above, and the warning for the temperature is not a failure.
     if health.healthy is False and not warnings:
-        yield Problem(Status.CRITICAL, "it reports that it is failing (SMART self-assessment)")
+        yield Problem(
+            Status.CRITICAL, "it reports that it is failing (SMART self-assessment)", _REPLACE_NOW
+        )
     if health.plp_healthy is False and "volatile_backup" not in warnings:
-        yield Problem(Status.CRITICAL, "the check of its power-loss protection has failed")
+        yield Problem(
+            Status.CRITICAL,
+            "the check of its power-loss protection has failed",
+            "Replace the drive. Until then a power failure can lose writes that it has confirmed.",
+        )
     for row in health.attributes:
         if row.failed == "now":
             status = Status.CRITICAL if row.prefailure else Status.WARNING
             yield Problem(
-                status, f"attribute {row.id} {row.name} has reached its failure threshold"
+                status,
+                f"attribute {row.id} {row.name} has reached its failure threshold",
+                _REPLACE_NOW if row.prefailure else _ORDER,
             )
     if health.self_test is not None and not health.self_test.passed:
-        yield Problem(Status.WARNING, "its last self-test failed")
+        yield Problem(
+            Status.WARNING,
+            "its last self-test failed",
+            "Make a backup, and run a long self-test. Replace the drive if that fails too.",
+        )
 
 
 def _wear_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
@@ -237,18 +263,19 @@ def _wear_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iterator
     if endurance is not None and endurance.used_ratio >= thresholds.endurance_warning_ratio:
         text = f"{percent(endurance.used_ratio)} of its rated endurance is used"
         if endurance.source is EnduranceSource.NAME_GUESS:
-            yield Problem(Status.WARNING, f"{text} (guessed from the name of an attribute)")
+            guess = f"{text} (guessed from the name of an attribute)"
+            yield Problem(Status.WARNING, guess, _ORDER)
         else:
             is_critical = endurance.used_ratio >= thresholds.endurance_critical_ratio
-            yield Problem(Status.CRITICAL if is_critical else Status.WARNING, text)
+            yield Problem(Status.CRITICAL if is_critical else Status.WARNING, text, _ORDER)
     spare, limit = health.spare_ratio, health.spare_threshold_ratio
     # With a limit of 100 %, even a new drive would be critical. Such a limit is ignored.
     if spare is not None and limit is not None and limit < 1:
         text = f"{percent(spare)} of its spare blocks are left; its limit is {percent(limit)}"
         if spare <= limit:
-            yield Problem(Status.CRITICAL, text)
+            yield Problem(Status.CRITICAL, text, _REPLACE_NOW)
         elif (spare - limit) / (1 - limit) <= thresholds.spare_margin_ratio:
-            yield Problem(Status.WARNING, text)
+            yield Problem(Status.WARNING, text, _ORDER)
 
 
 def _temperature_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
@@ -257,16 +284,27 @@ def _temperature_problems(health: DriveHealth, thresholds: CheckThresholds) -> I
         return
     critical, warning = health.temperature_critical_celsius, health.temperature_warning_celsius
     if critical is not None and celsius >= critical:
-        yield Problem(Status.CRITICAL, f"{celsius:.0f} C; its critical limit is {critical:.0f} C")
+        text = f"{celsius:.0f} C; its critical limit is {critical:.0f} C"
+        yield Problem(Status.CRITICAL, text, _CHECK_COOLING)
     elif warning is not None and celsius >= warning:
-        yield Problem(Status.WARNING, f"{celsius:.0f} C; its warning limit is {warning:.0f} C")
+        text = f"{celsius:.0f} C; its warning limit is {warning:.0f} C"
+        yield Problem(Status.WARNING, text, _CHECK_COOLING)
     elif critical is warning is None and celsius >= thresholds.temperature_celsius:
         limit = thresholds.temperature_celsius
-        yield Problem(Status.WARNING, f"{celsius:.0f} C; the warning threshold is {limit:.0f} C")
+        text = f"{celsius:.0f} C; the warning threshold is {limit:.0f} C"
+        yield Problem(Status.WARNING, text, _CHECK_COOLING)
 
 
 def _error_counts(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
     if health.media_errors is not None and health.media_errors >= thresholds.media_errors:
-        yield Problem(Status.WARNING, f"uncorrectable errors (lifetime): {health.media_errors}")
+        yield Problem(
+            Status.WARNING,
+            f"uncorrectable errors (lifetime): {health.media_errors}",
+            "Make a backup. Replace the drive if the number grows.",
+        )
     if health.pending_sectors is not None and health.pending_sectors >= thresholds.pending_sectors:
-        yield Problem(Status.WARNING, f"unreadable sectors (pending): {health.pending_sectors}")
+        yield Problem(
+            Status.WARNING,
+            f"unreadable sectors (pending): {health.pending_sectors}",
+            "Make a backup. Replace the drive if the number grows.",
+        )
