@@ -1,4 +1,4 @@
-"""Parses the result of the last completed self-test from the self-test log of a drive.
+"""Defines the result codes of self-tests, and parses the result of the last completed self-test.
 
 The log has one format per protocol. smartctl prints the newest entry first. The entries of aborted,
 interrupted and running tests are ignored, because they contain no result.
@@ -13,15 +13,58 @@ from exporter.drives.health import SelfTest
 #: four bits of the status byte (ACS). The statuses 1 and 2 mean aborted and interrupted; 15 means
 #: in progress. smartctl's own field `passed` is not used. It is true for a running test, and absent
 #: for status 3, which means that a fatal error ended the test.
-_ATA_RESULTS = {0: True, **dict.fromkeys(range(3, 9), False)}
+ATA_PASSED = {0: True, **dict.fromkeys(range(3, 9), False)}
 
 #: True (passed) or False (failed), keyed by the self-test result (NVMe base specification). The
 #: results 1 to 4, 8 and 9 mean aborted; 15 means that the entry is not used.
-_NVME_RESULTS = {0: True, 5: False, 6: False, 7: False}
+NVME_PASSED = {0: True, 5: False, 6: False, 7: False}
 
 #: True (passed) or False (failed), keyed by the self-test result (SPC, Self-Test Results log page).
 #: The results 1 and 2 mean aborted; 15 means in progress.
-_SCSI_RESULTS = {0: True, **dict.fromkeys(range(3, 8), False)}
+SCSI_PASSED = {0: True, **dict.fromkeys(range(3, 8), False)}
+
+#: smartctl's text for each self-test execution status of ACS (smartmontools, ataprint).
+ATA_RESULTS = {
+    "Completed without error": 0,
+    "Aborted by host": 1,
+    "Interrupted (host reset)": 2,
+    "Fatal or unknown error": 3,
+    "Completed: unknown failure": 4,
+    "Completed: electrical failure": 5,
+    "Completed: servo/seek failure": 6,
+    "Completed: read failure": 7,
+    "Completed: handling damage??": 8,
+    "Self-test routine in progress": 15,
+}
+
+#: smartctl's text for each self-test result of NVMe (smartmontools, nvmeprint). An entry with the
+#: result 15 is not used, and smartctl does not print it.
+NVME_RESULTS = {
+    "Completed without error": 0,
+    "Aborted: Self-test command": 1,
+    "Aborted: Controller Reset": 2,
+    "Aborted: Namespace removed": 3,
+    "Aborted: Format NVM command": 4,
+    "Fatal or unknown test error": 5,
+    "Completed: unknown failed segment": 6,
+    "Completed: failed segments": 7,
+    "Aborted: unknown reason": 8,
+    "Aborted: sanitize operation": 9,
+}
+
+#: smartctl's text for each self-test result of SPC (smartmontools, scsiprint). A text that begins
+#: with another text stands before it.
+SCSI_RESULTS = {
+    "Completed, segment failed": 4,
+    "Completed": 0,
+    "Aborted (by user command)": 1,
+    "Aborted (device reset ?)": 2,
+    "Unknown error, incomplete": 3,
+    "Failed in first segment": 5,
+    "Failed in second segment": 6,
+    "Failed in segment": 7,
+    "Self test in progress ...": 15,
+}
 
 #: The number of entries in the Self-Test Results log page (SPC).
 _SCSI_LOG_ENTRIES = 20
@@ -41,7 +84,7 @@ def ata_self_test(fields: Fields) -> SelfTest | None:
     for log in ("extended", "standard"):
         for row in fields.rows("ata_smart_self_test_log", log, "table"):
             status = row.integer("status", "value", maximum=255)
-            passed = None if status is None else _ATA_RESULTS.get(status >> 4)
+            passed = None if status is None else ATA_PASSED.get(status >> 4)
             if passed is not None:
                 return SelfTest(passed, _ata_seconds(fields, row))
     return None
@@ -50,7 +93,7 @@ def ata_self_test(fields: Fields) -> SelfTest | None:
 def nvme_self_test(fields: Fields) -> SelfTest | None:
     """Returns the last completed self-test of an NVMe drive (log page 6); None without one."""
     for row in fields.rows("nvme_self_test_log", "table"):
-        passed = _passed(_NVME_RESULTS, row, "self_test_result")
+        passed = _passed(NVME_PASSED, row, "self_test_result")
         if passed is not None:
             return SelfTest(passed, _seconds(row.integer("power_on_hours", maximum=1 << 64)))
     return None
@@ -60,7 +103,7 @@ def scsi_self_test(fields: Fields) -> SelfTest | None:
     """Returns the last completed self-test of a SCSI drive (log page 10h); None without one."""
     for number in range(_SCSI_LOG_ENTRIES):
         entry = f"scsi_self_test_{number}"
-        passed = _passed(_SCSI_RESULTS, fields, entry, "result")
+        passed = _passed(SCSI_PASSED, fields, entry, "result")
         if passed is not None:
             hours = fields.integer(entry, "power_on_time", "hours", maximum=_MAX_SCSI_HOURS)
             return SelfTest(passed, _seconds(None if hours == _MAX_SCSI_HOURS else hours))

@@ -1,9 +1,8 @@
 """The last 300 samples of the host and of each drive, for the live page.
 
 The sampler writes here once per interval and busy drive. A drive needs 5 KB, and only drives with
-recent I/O have an entry, so 24 drives need 130 KB. They
-are recorded all the time, because a page that is opened during an incident must show how the
-incident began. The module uses no files, no clock and no
+recent I/O have an entry, so 24 drives need 130 KB. They are recorded all the time, because a page
+that is opened during an incident must show how it began. The module uses no files, no clock and no
 locks. Use it only while the sampler is locked (`Sampler.flushed`).
 """
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from exporter.smart.health_monitor import HealthMonitor
 
 #: The families with one number per drive, and the field of `DriveHealth` that contains it.
-_NUMBERS: tuple[tuple[MetricDesc, str], ...] = (
+NUMBERS: tuple[tuple[MetricDesc, str], ...] = (
     (metrics.SPARE, "spare_ratio"),
     (metrics.SPARE_THRESHOLD, "spare_threshold_ratio"),
     (metrics.TEMPERATURE_WARNING, "temperature_warning_celsius"),
@@ -31,8 +31,12 @@ _NUMBERS: tuple[tuple[MetricDesc, str], ...] = (
     (metrics.UNSAFE_SHUTDOWNS, "unsafe_shutdowns"),
     (metrics.CONTROLLER_BUSY, "controller_busy_seconds"),
 )
-_FLAGS = ((metrics.HEALTHY, "healthy"), (metrics.PLP_HEALTHY, "plp_healthy"))
-_BYTES = (
+
+#: The same for families whose value is 1 (true) or 0 (false).
+FLAGS = ((metrics.HEALTHY, "healthy"), (metrics.PLP_HEALTHY, "plp_healthy"))
+
+#: The same for numbers of bytes.
+BYTES = (
     (metrics.HOST_READ, "host_read"),
     (metrics.HOST_WRITTEN, "host_written"),
     (metrics.NAND_WRITTEN, "nand_written"),
@@ -201,14 +205,14 @@ def _health(
 
 def _single_series(health: DriveHealth) -> Iterator[tuple[MetricDesc, float | None]]:
     """Yields each family with one series per drive, and its value; None means unknown."""
-    for desc, field in _FLAGS:
+    for desc, field in FLAGS:
         flag = getattr(health, field)
         yield desc, None if flag is None else int(flag)
     endurance = health.endurance
     yield metrics.ENDURANCE_USED, None if endurance is None else endurance.used_ratio
-    for desc, field in _NUMBERS:
+    for desc, field in NUMBERS:
         yield desc, getattr(health, field)
-    for desc, field in _BYTES:
+    for desc, field in BYTES:
         counted = getattr(health, field)
         yield desc, None if counted is None else counted.bytes
     if (test := health.self_test) is not None:

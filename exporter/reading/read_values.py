@@ -10,8 +10,8 @@ from exporter.drives.health import DriveIdentity, DriveReport
 from exporter.drives.smart_report import parse_report
 from exporter.drives.value_sources import ValueSource, value_sources
 from exporter.drives.watched_drive import WatchedDrive
+from exporter.metrics import catalogue, smart_collector
 from exporter.metrics import smart_families as metrics
-from exporter.metrics.smart_collector import drive_samples
 from exporter.reading.read_input import Document
 
 #: The prefix of the metric families whose names are the keys of the output.
@@ -32,44 +32,32 @@ _OMITTED = frozenset(
     )
 )
 
-#: The field of `DriveHealth` from which each family is computed. The values are in this order.
+#: The field of `DriveHealth` from which each family is computed.
 _FIELDS: Mapping[str, str] = {
     desc.name: field
     for desc, field in (
+        *smart_collector.FLAGS,
+        *smart_collector.NUMBERS,
+        *smart_collector.BYTES,
         (metrics.AVAILABLE, "unreadable"),
-        (metrics.HEALTHY, "healthy"),
         (metrics.ENDURANCE_USED, "endurance"),
-        (metrics.SPARE, "spare_ratio"),
-        (metrics.SPARE_THRESHOLD, "spare_threshold_ratio"),
         (metrics.TEMPERATURE, "temperatures"),
-        (metrics.TEMPERATURE_WARNING, "temperature_warning_celsius"),
-        (metrics.TEMPERATURE_CRITICAL, "temperature_critical_celsius"),
         (metrics.OVER_TEMPERATURE, "over_temperature_{}_seconds"),
         (metrics.CRITICAL_WARNING, "critical_warnings"),
-        (metrics.HOST_READ, "host_read"),
-        (metrics.HOST_WRITTEN, "host_written"),
-        (metrics.NAND_WRITTEN, "nand_written"),
-        (metrics.MEDIA_ERRORS, "media_errors"),
-        (metrics.REALLOCATED, "reallocated_sectors"),
-        (metrics.PENDING, "pending_sectors"),
-        (metrics.PROGRAM_FAILURES, "program_failures"),
-        (metrics.ERASE_FAILURES, "erase_failures"),
-        (metrics.INTERFACE_ERRORS, "interface_errors"),
-        (metrics.ERROR_LOG_ENTRIES, "error_log_entries"),
-        (metrics.POWER_ON, "power_on_seconds"),
-        (metrics.POWER_CYCLES, "power_cycles"),
-        (metrics.UNSAFE_SHUTDOWNS, "unsafe_shutdowns"),
-        (metrics.CONTROLLER_BUSY, "controller_busy_seconds"),
         (metrics.SELF_TEST_PASSED, "self_test"),
         (metrics.SELF_TEST_COMPLETED, "self_test"),
         (metrics.EXIT_BIT, "exit_status"),
         (metrics.POWER_MODE, "power_mode"),
-        (metrics.PLP_HEALTHY, "plp_healthy"),
         (metrics.FIRMWARE_ISSUE, "firmware_issues"),
         (metrics.FIRMWARE_ISSUE_LEFT, "firmware_issues"),
     )
 }
-_ORDER = {name.removeprefix(PREFIX): number for number, name in enumerate(_FIELDS)}
+
+#: The values are in the order of the families.
+_ORDER = {
+    desc.name.removeprefix(PREFIX): number
+    for number, desc in enumerate(catalogue.families(metrics))
+}
 _FIRMWARE_LIST = ValueSource("built_in_list", "model, firmware version and power-on time")
 _UNKNOWN_SOURCE = ValueSource("unknown", "")
 
@@ -204,7 +192,9 @@ def _device(drive: ReadDrive) -> dict[str, Any]:
 def _values(report: Json, drive: DriveReport, watched: WatchedDrive) -> Iterator[ReadValue]:
     sources = value_sources(report, drive)
     has_exit_status = Fields(report).get("smartctl", "exit_status") is not None
-    for sample in drive_samples(watched, raw_attributes=False, attribute_values=False):
+    for sample in smart_collector.drive_samples(
+        watched, raw_attributes=False, attribute_values=False
+    ):
         name = sample.desc.name
         if (
             not name.startswith(PREFIX)

@@ -1,70 +1,33 @@
 """Starts, watches and aborts the self-test of a drive. pySMART parses smartctl's text output.
 
-The tables below map smartctl's text for a test result to the code in the drive's log. The codes are
-those of ACS (self-test execution status), the NVMe base specification (self-test result) and SPC
-(self-test results log page). The texts are those of smartmontools (ataprint, nvmeprint, scsiprint).
+`drives.self_test_log` maps smartctl's text for a test result to the code in the drive's log.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from exporter.drives import self_test_log as log
 from exporter.errors import CommandError, NotAvailable, ParseError
 from exporter.programs.command import Completed, StatusRunner
 from exporter.smart import pysmart
 from exporter.smart.smartctl import OLDEST, Address, too_old, version
 
-_ATA = {
-    "Completed without error": 0,
-    "Aborted by host": 1,
-    "Interrupted (host reset)": 2,
-    "Fatal or unknown error": 3,
-    "Completed: unknown failure": 4,
-    "Completed: electrical failure": 5,
-    "Completed: servo/seek failure": 6,
-    "Completed: read failure": 7,
-    "Completed: handling damage": 8,
-    "Self-test routine in progress": 15,
-}
-
-_NVME = {
-    "Completed without error": 0,
-    "Aborted: Self-test command": 1,
-    "Aborted: Controller Reset": 2,
-    "Aborted: Namespace removed": 3,
-    "Aborted: Format NVM command": 4,
-    "Fatal or unknown test error": 5,
-    "Completed: unknown failed segment": 6,
-    "Completed: failed segments": 7,
-    "Aborted: unknown reason": 8,
-    "Aborted: sanitize operation": 9,
-    "Running": 15,  # pySMART's text for the test in the log's header
-}
-
-_SCSI = {
-    "Completed, segment failed": 4,  # stands before "Completed", which is a prefix of this text
-    "Completed": 0,
-    "Aborted (by user command)": 1,
-    "Aborted (device reset ?)": 2,
-    "Unknown error, incomplete": 3,
-    "Failed in first segment": 5,
-    "Failed in second segment": 6,
-    "Failed in segment": 7,
-    "Self test in progress": 15,
-}
-
-_CODES: Mapping[str, Mapping[str, int]] = {"ATA": _ATA, "NVMe": _NVME, "SCSI": _SCSI}
+#: pySMART's text for a running test in the header of the NVMe log.
+_NVME_RUNNING = "Running"
 
 #: The code of a test that is still running, in all three protocols.
 IN_PROGRESS = 15
 
-#: The result codes of tests that were stopped from outside, for each protocol.
-_ABORTED: Mapping[str, frozenset[int]] = {
-    "ATA": frozenset({1, 2}),
-    "NVMe": frozenset({1, 2, 3, 4, 8, 9}),
-    "SCSI": frozenset({1, 2}),
+_CODES: Mapping[str, Mapping[str, int]] = {
+    "ATA": log.ATA_RESULTS,
+    "NVMe": {**log.NVME_RESULTS, _NVME_RUNNING: IN_PROGRESS},
+    "SCSI": log.SCSI_RESULTS,
 }
+_PASSED = {"ATA": log.ATA_PASSED, "NVMe": log.NVME_PASSED, "SCSI": log.SCSI_PASSED}
 
+#: Characters at the end of a text that pySMART or a version of smartctl may leave out.
+_OPTIONAL_END = "?. "
 
 #: Options of smartctl that read the progress of a self-test every few seconds, without the other
 #: logs of --all. -A is included because pySMART recognises an ATA drive by its attributes.
@@ -121,7 +84,7 @@ def code(protocol: str, words: str) -> int | None:
     words: smartctl's text.
     """
     for known, number in _CODES.get(protocol, {}).items():
-        if words.startswith(known):
+        if words.startswith(known.rstrip(_OPTIONAL_END)):
             return number
     return None
 
@@ -133,9 +96,7 @@ def passed(protocol: str, words: str) -> bool | None:
     The parameters are those of `code`.
     """
     number = code(protocol, words)
-    if number is None or number == IN_PROGRESS or number in _ABORTED[protocol]:
-        return None
-    return number == 0
+    return None if number is None else _PASSED[protocol].get(number)
 
 
 class SelfTests:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from exporter.drives.self_test_log import ATA_RESULTS
 from exporter.drives.smartctl_text.text_lines import Report, put
 
 #: The largest number of rows of a log that are read. The self-test log has up to 21 rows, and a
@@ -45,21 +46,8 @@ _LOGS = (
 )
 _ERROR_COUNT = re.compile(r"(?:ATA|Device) Error Count: ([0-9]{1,10})", re.ASCII)
 
-#: The self-test execution status, which is the upper half of the status byte (ACS).
-_STATUSES = {
-    "Completed without error": 0,
-    "Aborted by host": 1,
-    "Interrupted (host reset)": 2,
-    "Fatal or unknown error": 3,
-    "Completed: unknown failure": 4,
-    "Completed: electrical failure": 5,
-    "Completed: servo/seek failure": 6,
-    "Completed: read failure": 7,
-    "Completed: handling damage??": 8,
-    "Self-test routine in progress": 15,
-}
 _SELF_TEST = re.compile(
-    rf"# *[0-9]{{1,2}} +(\S.*?) +({'|'.join(map(re.escape, _STATUSES))}"
+    rf"# *[0-9]{{1,2}} +(\S.*?) +({'|'.join(map(re.escape, ATA_RESULTS))}"
     r"|Unknown status \(0x[0-9a-f]\)) +([0-9]{1,2})0% +([0-9]{1,5}) +(\S+)",
     re.ASCII,
 )
@@ -115,7 +103,7 @@ def _put_errors_and_self_tests(report: Report, lines: Sequence[str]) -> None:
 
 def _self_test(row: re.Match[str]) -> Report:
     kind, status, remaining, hours, sector = row.groups()
-    code = _STATUSES.get(status)
+    code = ATA_RESULTS.get(status)
     if code is None:
         code = int(status[-2], 16)
     test: Report = {

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from exporter.drives.self_test_log import NVME_RESULTS
 from exporter.drives.smartctl_text.text_lines import Report, grouped_integer, leading_integer, put
 
 _LOG = "nvme_smart_health_information_log"
@@ -36,23 +37,10 @@ _LIMITS = (
 #: The largest number of temperature sensors in the log.
 _MAX_SENSORS = 8
 
-#: The self-test result (NVMe base specification, Device Self-test log).
-_RESULTS = {
-    "Completed without error": 0,
-    "Aborted: Self-test command": 1,
-    "Aborted: Controller Reset": 2,
-    "Aborted: Namespace removed": 3,
-    "Aborted: Format NVM command": 4,
-    "Fatal or unknown test error": 5,
-    "Completed: unknown failed segment": 6,
-    "Completed: failed segments": 7,
-    "Aborted: unknown reason": 8,
-    "Aborted: sanitize operation": 9,
-}
 _KINDS = {"Short": 1, "Extended": 2, "Vendor specific": 14}
 _SELF_TEST = re.compile(
-    rf"[0-9]{{1,2}} +(\S.*?) +({'|'.join(map(re.escape, _RESULTS))}|Unknown result \(0x[0-9a-f]\))"
-    r" +([0-9]{1,20})(?: .*)?",
+    rf"[0-9]{{1,2}} +(\S.*?) +({'|'.join(map(re.escape, NVME_RESULTS))}"
+    r"|Unknown result \(0x[0-9a-f]\)) +([0-9]{1,20})(?: .*)?",
     re.ASCII,
 )
 _SELF_TEST_LOG = "Self-test Log (NVMe Log 0x06"
@@ -143,7 +131,7 @@ def _put_self_tests(report: Report, lines: Sequence[str]) -> None:
         if row is None:
             continue
         kind, result, hours = row.groups()
-        code = _RESULTS[result] if result in _RESULTS else int(result[-2], 16)
+        code = NVME_RESULTS[result] if result in NVME_RESULTS else int(result[-2], 16)
         table.append(
             {
                 "self_test_code": {"value": _KINDS.get(kind, 0), "string": kind},

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from exporter.drives.self_test_log import SCSI_RESULTS
 from exporter.drives.smartctl_text.text_lines import Report, grouped_integer, leading_integer, put
 
 _TEXTS = (
@@ -43,20 +44,8 @@ _PERCENT_USED = re.compile(
     r"Percentage used endurance indicator: ([0-9]{1,3})%", re.ASCII | re.IGNORECASE
 )
 
-#: The self-test result (SPC, Self-Test Results log page).
-_RESULTS = {
-    "Completed, segment failed": 4,
-    "Completed": 0,
-    "Aborted (by user command)": 1,
-    "Aborted (device reset ?)": 2,
-    "Unknown error, incomplete": 3,
-    "Failed in first segment": 5,
-    "Failed in second segment": 6,
-    "Failed in segment": 7,
-    "Self test in progress ...": 15,
-}
 _SELF_TEST = re.compile(
-    rf"# *[0-9]{{1,2}} +(\S.*?) +({'|'.join(map(re.escape, _RESULTS))})(?: -->)? "
+    rf"# *[0-9]{{1,2}} +(\S.*?) +({'|'.join(map(re.escape, SCSI_RESULTS))})(?: -->)? "
     r"+(?:-|[0-9]{1,3}) +([0-9]{1,5}|NOW)(?: .*)?",
     re.ASCII,
 )
@@ -147,7 +136,7 @@ def _put_self_tests(report: Report, lines: Sequence[str]) -> None:
         kind, result, hours = row.groups()
         test: Report = {
             "code": {"string": kind},
-            "result": {"value": _RESULTS[result], "string": result},
+            "result": {"value": SCSI_RESULTS[result], "string": result},
         }
         if hours != "NOW":
             test["power_on_time"] = {"hours": int(hours)}
