@@ -37,8 +37,8 @@ PYTHONPATH=$top "$python" "$here/completion.py" > "$out/completion/ssd-exporter"
 cp -R "$top/systemd" "$out/systemd"
 cp -R "$top/alerts" "$out/share/alerts"
 mkdir "$out/share/dashboards"
-cp -R "$top"/dashboards/*.json "$top/dashboards/README.md" "$top/dashboards/provisioning" \
-  "$out/share/dashboards"
+cp -R "$top"/dashboards/*.json "$top/dashboards/README.md" "$top/dashboards/kustomization.yaml" \
+  "$top/dashboards/provisioning" "$out/share/dashboards"
 cp "$top/README.md" "$top/CHANGELOG.md" "$top/METRICS.md" "$top/LICENSE" "$out/doc"
 cp -R "$top/docs" "$out/doc/docs"
 cp "$here/install.sh" "$out"

@@ -148,6 +148,8 @@ def test_files_are_at_conventional_paths(installed: Root) -> None:
         "/usr/share/ssd-exporter/alerts/smart.yml",
         "/usr/share/ssd-exporter/alerts/runbooks/SSDDriveFailing.md",
         "/usr/share/ssd-exporter/dashboards/drive.json",
+        "/usr/share/ssd-exporter/dashboards/kustomization.yaml",
+        "/usr/share/doc/ssd-exporter/docs/grafana-import/drive.json",
         "/etc/default/ssd-exporter",
         CONFIG,
     ):
