@@ -14,7 +14,7 @@ from typing import Any
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 from dashboards import drive, fleet, host_io, mysql, probes
-from dashboards.frame import Dashboard, built_dashboard
+from dashboards.builders.frame import Dashboard, built_dashboard
 
 _HERE = Path(__file__).parent
 _IMPORT = _HERE.parent / "docs" / "grafana-import"

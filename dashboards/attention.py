@@ -5,11 +5,11 @@ computed from the exporter's metrics, so the table needs no alert rules, and it 
 once, without the waiting time of the alert.
 """
 
-from dashboards import promql as q
-from dashboards import words
-from dashboards.panel_parts import Panel, Size
+from dashboards.builders import promql as q
+from dashboards.builders import words
+from dashboards.builders.panel_parts import Panel, Size
+from dashboards.builders.tables import Column, Label, Rows, grid
 from dashboards.reasons import REASONS, Reason
-from dashboards.tables import Column, Label, Rows, grid
 
 _REASON_PIXELS, _ACTION_PIXELS = 385, 375
 

@@ -1,17 +1,24 @@
 """Dashboard of one drive: health, endurance, performance, and its predecessor."""
 
-from dashboards import promql as q
-from dashboards import thresholds as t
-from dashboards import words
 from dashboards.attention import attention
+from dashboards.builders import promql as q
+from dashboards.builders import thresholds as t
+from dashboards.builders import words
+from dashboards.builders.frame import (
+    PROBE_RUNS,
+    REPLACED,
+    Dashboard,
+    Row,
+    drive_variable,
+    host_variables,
+)
+from dashboards.builders.panel_parts import Panel, Query, Size
+from dashboards.builders.panels import value
+from dashboards.builders.tables import Column, Label, Rows, grid
 from dashboards.drive_health import SERIAL, WEAR, endurance, errors, eta
 from dashboards.drive_io import BEFORE_ROW, IO_ROW, PROBE_ROW
 from dashboards.drive_place import PLACE_ROW
-from dashboards.frame import PROBE_RUNS, REPLACED, Dashboard, Row, drive_variable, host_variables
-from dashboards.panel_parts import Panel, Query, Size
-from dashboards.panels import value
 from dashboards.state import drive_state
-from dashboards.tables import Column, Label, Rows, grid
 
 _TILE = Size(3, 4)
 

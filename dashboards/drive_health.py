@@ -1,10 +1,10 @@
 """Panels on endurance, temperature and errors of a drive."""
 
-from dashboards import promql as q
-from dashboards import thresholds as t
-from dashboards.panel_parts import Panel, Query, Size
-from dashboards.panels import timeline
-from dashboards.tables import Column, Label, Rows, grid
+from dashboards.builders import promql as q
+from dashboards.builders import thresholds as t
+from dashboards.builders.panel_parts import Panel, Query, Size
+from dashboards.builders.panels import timeline
+from dashboards.builders.tables import Column, Label, Rows, grid
 
 SERIAL = "{{serial}}"
 WEAR = q.of_drive("ssd_smart_endurance_used_ratio")

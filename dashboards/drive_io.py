@@ -1,11 +1,11 @@
 """Panels on the I/O of one drive and of its predecessor in the same slot."""
 
-from dashboards import promql as q
-from dashboards import thresholds as t
-from dashboards.frame import Row
-from dashboards.panel_parts import DRIVE, THIRD, Query, Size
-from dashboards.panels import scatter, timeline
-from dashboards.tables import Column, Label, Rows, grid
+from dashboards.builders import promql as q
+from dashboards.builders import thresholds as t
+from dashboards.builders.frame import Row
+from dashboards.builders.panel_parts import DRIVE, THIRD, Query, Size
+from dashboards.builders.panels import scatter, timeline
+from dashboards.builders.tables import Column, Label, Rows, grid
 
 
 def _over_range(expression: str) -> str:

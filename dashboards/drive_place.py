@@ -1,11 +1,11 @@
 """Panels on filesystems, MySQL data and kernel settings of a drive."""
 
-from dashboards import promql as q
-from dashboards import words
-from dashboards.frame import Row
-from dashboards.panel_parts import Size
+from dashboards.builders import promql as q
+from dashboards.builders import words
+from dashboards.builders.frame import Row
+from dashboards.builders.panel_parts import Size
+from dashboards.builders.tables import Column, Label, Rows, grid
 from dashboards.state import free_space
-from dashboards.tables import Column, Label, Rows, grid
 
 
 def _of_mount(family: str) -> str:

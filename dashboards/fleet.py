@@ -1,14 +1,14 @@
 """Dashboard of all drives: which drive needs attention, why, and what to do."""
 
-from dashboards import promql as q
-from dashboards import thresholds as t
-from dashboards import words
 from dashboards.attention import attention
+from dashboards.builders import promql as q
+from dashboards.builders import thresholds as t
+from dashboards.builders import words
+from dashboards.builders.frame import Dashboard, Row, drive_variable, host_variables
+from dashboards.builders.panel_parts import FLEET_DRIVE, Panel, Query, Size
+from dashboards.builders.panels import bars, states, timeline, value
+from dashboards.builders.tables import Column, Label, Rows, grid
 from dashboards.fleet_models import MEDIA_ERRORS, WEAR, count_true, models
-from dashboards.frame import Dashboard, Row, drive_variable, host_variables
-from dashboards.panel_parts import FLEET_DRIVE, Panel, Query, Size
-from dashboards.panels import bars, states, timeline, value
-from dashboards.tables import Column, Label, Rows, grid
 
 _UP = q.of_drive("ssd_device_up")
 _SATURATED = q.of_drive("ssd_disk_saturated_seconds_total")

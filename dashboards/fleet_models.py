@@ -1,10 +1,10 @@
 """Panels on models, firmware, filesystems and exporters of a fleet."""
 
-from dashboards import promql as q
-from dashboards import thresholds as t
-from dashboards.panel_parts import HOST, Panel, Query, Size
-from dashboards.panels import bars, timeline, value
-from dashboards.tables import Column, Label, Rows, grid
+from dashboards.builders import promql as q
+from dashboards.builders import thresholds as t
+from dashboards.builders.panel_parts import HOST, Panel, Query, Size
+from dashboards.builders.panels import bars, timeline, value
+from dashboards.builders.tables import Column, Label, Rows, grid
 
 WEAR = q.of_drive("ssd_smart_endurance_used_ratio")
 MEDIA_ERRORS = q.of_drive("ssd_smart_media_errors_total")

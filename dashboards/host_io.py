@@ -1,13 +1,20 @@
 """Dashboard of a host's I/O: drive, CPU, write cache, heat or link as the bottleneck."""
 
-from dashboards import promql as q
-from dashboards import thresholds as t
-from dashboards import words
-from dashboards.frame import PROBE_RUNS, REPLACED, Dashboard, Row, drive_variable, host_variables
+from dashboards.builders import promql as q
+from dashboards.builders import thresholds as t
+from dashboards.builders import words
+from dashboards.builders.frame import (
+    PROBE_RUNS,
+    REPLACED,
+    Dashboard,
+    Row,
+    drive_variable,
+    host_variables,
+)
+from dashboards.builders.panel_parts import Panel, Query, Size
+from dashboards.builders.panels import states, timeline, value
 from dashboards.host_io_cpu import CPU_ROW, NETWORK, WHO, pressure
 from dashboards.host_io_disk import drive_latency, drive_load, load_profile
-from dashboards.panel_parts import Panel, Query, Size
-from dashboards.panels import states, timeline, value
 from dashboards.state import exporter, free_space, host_state
 
 _FALLOFF = t.ALERTS["falloff_ratio"]

@@ -1,10 +1,10 @@
 """Panels of the dashboard Host I/O: CPUs, interrupts, pressure, and load by control group."""
 
-from dashboards import promql as q
-from dashboards import thresholds as t
-from dashboards.frame import Row
-from dashboards.panel_parts import THIRD, Panel, Query, Size
-from dashboards.panels import timeline
+from dashboards.builders import promql as q
+from dashboards.builders import thresholds as t
+from dashboards.builders.frame import Row
+from dashboards.builders.panel_parts import THIRD, Panel, Query, Size
+from dashboards.builders.panels import timeline
 
 _MODES = q.of_host("ssd_cpu_seconds_total")
 

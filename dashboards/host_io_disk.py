@@ -1,9 +1,9 @@
 """Panels of the dashboard Host I/O: load, latency and load profile of the drives."""
 
-from dashboards import promql as q
-from dashboards import thresholds as t
-from dashboards.panel_parts import THIRD, Panel, Query
-from dashboards.panels import buckets, timeline
+from dashboards.builders import promql as q
+from dashboards.builders import thresholds as t
+from dashboards.builders.panel_parts import THIRD, Panel, Query
+from dashboards.builders.panels import buckets, timeline
 
 
 def drive_load() -> tuple[Panel, ...]:

@@ -4,10 +4,10 @@ MySQL's metrics come from mysqld_exporter, whose targets have another port. The 
 `host` is the instance without its port and joins both exporters.
 """
 
-from dashboards import promql as q
-from dashboards import thresholds as t
-from dashboards import words
-from dashboards.frame import (
+from dashboards.builders import promql as q
+from dashboards.builders import thresholds as t
+from dashboards.builders import words
+from dashboards.builders.frame import (
     PROBE_RUNS,
     REPLACED,
     Dashboard,
@@ -16,6 +16,8 @@ from dashboards.frame import (
     drive_variable,
     host_variables,
 )
+from dashboards.builders.panel_parts import DRIVE, HOST, THIRD, Panel, Query, Size
+from dashboards.builders.panels import states, timeline, value
 from dashboards.host_io_cpu import pressure
 from dashboards.mysql_queries import (
     NO_SERVER,
@@ -26,8 +28,6 @@ from dashboards.mysql_queries import (
     status,
     triage,
 )
-from dashboards.panel_parts import DRIVE, HOST, THIRD, Panel, Query, Size
-from dashboards.panels import states, timeline, value
 
 _TILE = Size(4, 6)
 

@@ -1,9 +1,9 @@
 """Panels on MySQL's status variables and queries."""
 
-from dashboards import promql as q
-from dashboards import thresholds as t
-from dashboards.panel_parts import HOST, THIRD, Panel, Query, Size
-from dashboards.panels import timeline, value
+from dashboards.builders import promql as q
+from dashboards.builders import thresholds as t
+from dashboards.builders.panel_parts import HOST, THIRD, Panel, Query, Size
+from dashboards.builders.panels import timeline, value
 
 NO_SERVER = "no mysqld_exporter on this host"
 _SERVER = 'cluster=~"$cluster", job=~"$mysql_job", instance=~"$mysql_instance"'

@@ -1,10 +1,10 @@
 """Panels on the operation of the probes."""
 
-from dashboards import promql as q
-from dashboards.panel_parts import DRIVE, THIRD, Panel, Query, Size
-from dashboards.panels import timeline
-from dashboards.tables import Column, Label, Rows, grid
-from dashboards.words import Words
+from dashboards.builders import promql as q
+from dashboards.builders.panel_parts import DRIVE, THIRD, Panel, Query, Size
+from dashboards.builders.panels import timeline
+from dashboards.builders.tables import Column, Label, Rows, grid
+from dashboards.builders.words import Words
 
 #: Text of panels without data.
 OFF = "probes are disabled"

@@ -1,13 +1,13 @@
 """Dashboard of probe results and write caches."""
 
-from dashboards import promql as q
-from dashboards import thresholds as t
-from dashboards import words
-from dashboards.frame import Dashboard, Row, Variable, drive_variable, host_variables
-from dashboards.panel_parts import DRIVE, THIRD, Panel, Query, Size
-from dashboards.panels import buckets, timeline, value
+from dashboards.builders import promql as q
+from dashboards.builders import thresholds as t
+from dashboards.builders import words
+from dashboards.builders.frame import Dashboard, Row, Variable, drive_variable, host_variables
+from dashboards.builders.panel_parts import DRIVE, THIRD, Panel, Query, Size
+from dashboards.builders.panels import buckets, timeline, value
+from dashboards.builders.promql import HOST
 from dashboards.probe_runs import OFF, of_profile, runs
-from dashboards.promql import HOST
 from dashboards.write_cache import NO_SLC, cache
 
 _TILE = Size(4, 6)

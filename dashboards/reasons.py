@@ -6,8 +6,8 @@ The texts are those of the command `check` where it knows the reason.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dashboards import promql as q
-from dashboards import thresholds as t
+from dashboards.builders import promql as q
+from dashboards.builders import thresholds as t
 
 MISSING, CRITICAL, WARNING, INFO = 4, 3, 2, 1
 

@@ -3,10 +3,10 @@
 The tiles count what is wrong. They have no colour at zero.
 """
 
-from dashboards import promql as q
-from dashboards import thresholds as t
-from dashboards.panel_parts import THIRD, Panel, Query, Size
-from dashboards.panels import timeline, value
+from dashboards.builders import promql as q
+from dashboards.builders import thresholds as t
+from dashboards.builders.panel_parts import THIRD, Panel, Query, Size
+from dashboards.builders.panels import timeline, value
 
 _TILE = Size(3, 4)
 

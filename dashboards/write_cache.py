@@ -1,10 +1,10 @@
 """Panels on the write cache, from SLC probes and from falloffs in production."""
 
-from dashboards import promql as q
-from dashboards import thresholds as t
-from dashboards.panel_parts import DRIVE, HALF, THIRD, Panel, Query
-from dashboards.panels import timeline
-from dashboards.tables import Column, Label, Rows, grid
+from dashboards.builders import promql as q
+from dashboards.builders import thresholds as t
+from dashboards.builders.panel_parts import DRIVE, HALF, THIRD, Panel, Query
+from dashboards.builders.panels import timeline
+from dashboards.builders.tables import Column, Label, Rows, grid
 
 #: Text of panels without data.
 NO_SLC = "the SLC probe is disabled"

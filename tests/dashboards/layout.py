@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from dashboards.screen import NARROW, WIDE, panel_width
+from dashboards.builders.screen import NARROW, WIDE, panel_width
 from tests.dashboards.documents import FILES, columns_of, read
 
 _ROW, _GAP, _MARGIN, _TOP = 30, 8, 16, 60

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from dashboards.screen import title_characters
+from dashboards.builders.screen import title_characters
 from tests.dashboards.documents import panels_of
 
 Document = dict[str, Any]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from dashboards.screen import header_width, table_width
+from dashboards.builders.screen import header_width, table_width
 from tests.dashboards.documents import columns_of, panels_of
 
 Document = dict[str, Any]

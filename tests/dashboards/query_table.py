@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from dashboards.screen import NARROW, WIDE
+from dashboards.builders.screen import NARROW, WIDE
 from tests.dashboards.documents import FILES, Target, columns_of, every_target, panels, read
 from tests.dashboards.layout import Cells, svg
 from tests.dashboards.past import Past

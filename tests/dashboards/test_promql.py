@@ -1,6 +1,12 @@
 """Tests of the PromQL helpers."""
 
-from tests.dashboards.promql import Selector, labels_named, selectors, windows, words_outside
+from tests.dashboards.promql import (
+    Selector,
+    labels_named,
+    selectors,
+    windows,
+    words_outside,
+)
 
 EXPRESSION = (
     'sum by (job, device) (rate(a_total{job=~"$job", x="{}"}[$__rate_interval])) '

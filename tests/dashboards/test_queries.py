@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dashboards.screen import cell_width
+from dashboards.builders.screen import cell_width
 from tests.dashboards.documents import (
     FILES,
     Target,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from grafana_foundation_sdk.models import dashboard as model
 
-from dashboards.promql import CAUSES
+from dashboards.builders.promql import CAUSES
 
 #: Colour of a healthy state in a state timeline: visible in both themes, and not an exception.
 _FAINT = "rgba(128, 128, 128, 0.25)"

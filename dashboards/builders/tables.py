@@ -9,11 +9,11 @@ from grafana_foundation_sdk.builders import dashboard as build
 from grafana_foundation_sdk.models import dashboard as model
 from grafana_foundation_sdk.models import prometheus as prometheus_model
 
-from dashboards import promql as q
-from dashboards.panel_parts import DATASOURCE, SELECTION, Frame, Panel, Size, links
-from dashboards.screen import header_width, table_width
-from dashboards.thresholds import Steps, quiet
-from dashboards.words import Words
+from dashboards.builders import promql as q
+from dashboards.builders.panel_parts import DATASOURCE, SELECTION, Frame, Panel, Size, links
+from dashboards.builders.screen import header_width, table_width
+from dashboards.builders.thresholds import Steps, quiet
+from dashboards.builders.words import Words
 
 #: Columns that no table shows.
 _DROPPED = ("Time", "__name__")

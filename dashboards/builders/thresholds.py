@@ -13,7 +13,7 @@ from exporter.io.verdict import SaturationRules
 
 Steps = tuple[Threshold, ...]
 
-_FILE = Path(__file__).parents[1] / "alerts" / "thresholds.yml"
+_FILE = Path(__file__).parents[2] / "alerts" / "thresholds.yml"
 _PREFIX = "ssd:threshold:"
 
 DAY_SECONDS = 86_400

@@ -7,8 +7,8 @@ from grafana_foundation_sdk.builders import dashboard as build
 from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as model
 
-from dashboards import promql
-from dashboards.panel_parts import DATASOURCE, Panel
+from dashboards.builders import promql
+from dashboards.builders.panel_parts import DATASOURCE, Panel
 
 TAG = "ssd-exporter"
 

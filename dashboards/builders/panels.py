@@ -23,8 +23,8 @@ from grafana_foundation_sdk.models import heatmap as heatmap_model
 from grafana_foundation_sdk.models import prometheus as prometheus_model
 from grafana_foundation_sdk.models import xychart as xychart_model
 
-from dashboards import promql, thresholds
-from dashboards.panel_parts import (
+from dashboards.builders import promql, thresholds
+from dashboards.builders.panel_parts import (
     HALF,
     TILE,
     Frame,
@@ -37,8 +37,8 @@ from dashboards.panel_parts import (
     links_of,
     threshold_steps,
 )
-from dashboards.thresholds import Steps, plain
-from dashboards.words import Words
+from dashboards.builders.thresholds import Steps, plain
+from dashboards.builders.words import Words
 
 #: Panels from this width have the legend beside the graph, narrower ones have it below.
 _WIDE, _LEGEND_PIXELS = 12, 250

@@ -11,8 +11,8 @@ from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models import dashboard as model
 from grafana_foundation_sdk.models import prometheus as prometheus_model
 
-from dashboards.screen import title_characters
-from dashboards.thresholds import Steps
+from dashboards.builders.screen import title_characters
+from dashboards.builders.thresholds import Steps
 
 Panel = Builder[model.Panel]
 

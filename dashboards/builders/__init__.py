@@ -1,0 +1,1 @@
+"""What all dashboards share: panels, tables, rows, variables, expressions, colours and texts."""
