@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from exporter import __version__, logs
+from exporter import __version__, command_help, logs
 from exporter.commands.registry import COMMANDS, Command
 from exporter.config import COLLECTORS, Settings
 from exporter.config_validation import parse_record, validated
@@ -84,20 +84,29 @@ class _Parser(argparse.ArgumentParser):
     """An argument parser that raises ConfigError for a mistake; `main` prints it in one line."""
 
     def error(self, message: str) -> NoReturn:
-        raise ConfigError(message, f"see {self.prog} --help")
+        flags = [flag for action in self._actions for flag in action.option_strings]
+        raise ConfigError(
+            message, command_help.mistake_hint(message, self.prog, flags, COMMANDS.keys())
+        )
+
+    def add_grouped_argument(self, flag: str, **arguments: Any) -> None:
+        """Add a flag to the group of its subject."""
+        title = command_help.group_of(flag)
+        group = next((g for g in self._action_groups if g.title == title), None)
+        if group is None:
+            group = self.add_argument_group(title) if title else self._optionals
+        group.add_argument(flag, **arguments)
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> _Parser:
     """Returns the parser of the daemon's flags."""
-    commands = "".join(f"\n  {name:<14}{listed.summary}" for name, listed in COMMANDS.items())
     p = _Parser(
         prog="ssd-exporter",
-        description="SSD health and I/O bottleneck monitor for Linux, with a Prometheus endpoint.\n"
-        "Without a command it runs the daemon.",
-        epilog=f"commands (ssd-exporter COMMAND --help shows the flags of a command):{commands}\n\n"
-        "docs/settings.md lists all settings and defaults. Exit status 2: a mistake in the flags\n"
-        "or in the configuration.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage=command_help.usage(),
+        description=command_help.overview({n: listed.summary for n, listed in COMMANDS.items()}),
+        epilog="docs/settings.md lists all settings and defaults. Exit status 2: a mistake in the"
+        " flags or in the configuration.",
+        formatter_class=command_help.HelpFormatter,
         allow_abbrev=False,
     )
     p.add_argument(
@@ -107,8 +116,9 @@ def parser() -> argparse.ArgumentParser:
         help="check the configuration and exit",
     )
     p.add_argument("--once", action="store_true", help="print the metrics once and exit")
+    p.add_argument("--version", action="version", version=f"ssd-exporter {__version__}")
     _add_settings(p, _FLAGS)
-    p.add_argument(
+    p.add_grouped_argument(
         "--compat.node-exporter",
         dest="compat.node_exporter",
         action="store_true",
@@ -116,21 +126,20 @@ def parser() -> argparse.ArgumentParser:
         help="also export metrics under node_exporter's names, for hosts without it",
     )
     for name in COLLECTORS:
-        p.add_argument(
+        p.add_grouped_argument(
             f"--collector.{name}",
             dest=f"collector.{name}",
             action="store_true",
             default=None,
             help=argparse.SUPPRESS,
         )
-        p.add_argument(
+        p.add_grouped_argument(
             f"--no-collector.{name}",
             dest=f"collector.{name}",
             action="store_false",
             default=None,
-            help=f"disable the {name} collector (enabled by default)",
+            help=f"disable the {name} collector",
         )
-    p.add_argument("--version", action="version", version=f"ssd-exporter {__version__}")
     return p
 
 
@@ -142,8 +151,14 @@ def command_parser(name: str) -> argparse.ArgumentParser:
     return _command_parser(name, COMMANDS[name].load())
 
 
-def _command_parser(name: str, command: Command) -> argparse.ArgumentParser:
-    p = _Parser(prog=f"ssd-exporter {name}", description=command.description, allow_abbrev=False)
+def _command_parser(name: str, command: Command) -> _Parser:
+    p = _Parser(
+        prog=f"ssd-exporter {name}",
+        description=command.description,
+        epilog="\n".join(command_help.examples(name)),
+        formatter_class=command_help.HelpFormatter,
+        allow_abbrev=False,
+    )
     command.add_arguments(p)
     if command.reads_settings:
         _add_settings(
@@ -155,14 +170,14 @@ def _command_parser(name: str, command: Command) -> argparse.ArgumentParser:
 
 
 def _add_settings(
-    p: argparse.ArgumentParser,
+    p: _Parser,
     flags: Mapping[str, tuple[str, str, str]],
     file_help: str = "configuration file (TOML)",
 ) -> None:
-    p.add_argument("--config.file", dest="config_file", metavar="FILE", help=file_help)
+    p.add_grouped_argument("--config.file", dest="config_file", metavar="FILE", help=file_help)
     for flag, (key, metavar, text) in flags.items():
         action = "append" if key == "web.listen_address" else "store"
-        p.add_argument(flag, dest=key, metavar=metavar, help=text, action=action)
+        p.add_grouped_argument(flag, dest=key, metavar=metavar, help=text, action=action)
 
 
 def settings(arguments: argparse.Namespace, default_file: Path | None = None) -> Settings:
@@ -232,7 +247,13 @@ def _reread(
 
 def _reject_unknown_command(words: Sequence[str]) -> None:
     if words and not words[0].startswith("-"):
-        raise ConfigError(f"unknown command {words[0]!r}", f"use one of {', '.join(COMMANDS)}")
+        near = command_help.suggestion(words[0], COMMANDS.keys())
+        raise ConfigError(
+            f"unknown command {words[0]!r}",
+            f"did you mean {near}? see ssd-exporter --help"
+            if near
+            else f"use one of {', '.join(COMMANDS)}",
+        )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from exporter import __version__
+from exporter import __version__, command_help
 from exporter.cli import command_parser, main, parser, settings
+from exporter.commands.registry import COMMANDS
 from exporter.config import COLLECTORS, Settings
 from exporter.errors import ConfigError
 
@@ -122,8 +124,18 @@ def test_flags_override_only_their_keys_of_the_file(tmp_path: Path) -> None:
 
 MISTAKES = {
     "unknown flag": (["--nonsense"], "--nonsense; see ssd-exporter --help"),
-    "abbreviated flag": (["--log.lev=debug"], "--log.lev=debug; see ssd-exporter --help"),
+    "abbreviated flag": (["--log.lev=debug"], "--log.lev=debug; did you mean --log.level?"),
     "no value": (["--log.level"], "expected one argument"),
+    "a flag with a mistake": (
+        ["--web.listen-adress=:1"],
+        "did you mean --web.listen-address? see ssd-exporter --help",
+    ),
+    "a command's flag with a mistake": (
+        ["check", "--jsn"],
+        "did you mean --json? see ssd-exporter check --help",
+    ),
+    "a command with a mistake": (["chekc"], "unknown command 'chekc'; did you mean check?"),
+    "a command after flags": (["--once", "check"], "name the command first: ssd-exporter check"),
     "an argument": (["serve"], "unknown command 'serve'; use one of check, "),
     "wrong level": (["--log.level=loud"], "log.level is 'loud'; it must be one of debug, info"),
     "both filters": (
@@ -196,6 +208,31 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
             main([flag])
         assert raised.value.code == 0
         assert expected in capsys.readouterr().out
+
+
+def test_help_shows_the_commands_by_subject_before_the_flags() -> None:
+    text = parser().format_help()
+    assert text.startswith("usage: ssd-exporter [FLAG ...]")
+    assert "ssd-exporter COMMAND [FLAG ...]" in text
+    order = ["\n    check ", "\n    slc ", "examples:", "--once", "--web.listen-address", "--path."]
+    assert order == sorted(order, key=text.index)
+    assert all(f"\n    {name} " in text for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_has_examples_that_it_accepts(name: str) -> None:
+    lines = [line.strip() for line in command_help.examples(name)]
+    assert f"examples:\n  {lines[1]}" in command_parser(name).format_help()
+    for line in lines:
+        _, found, arguments = line.partition(f"ssd-exporter {name}")
+        if found:
+            command_parser(name).parse_args(shlex.split(arguments.partition("|")[0]))
+
+
+def test_help_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    texts = [parser().format_help(), *(command_parser(name).format_help() for name in COMMANDS)]
+    assert [] == [line for text in texts for line in text.split("\n") if len(line) > 80]
 
 
 def test_help_names_every_flag() -> None:

@@ -102,8 +102,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         ),
         *("service", "state", "threads", "wear", "web"),
     },
+    "command_help": set(),
     "cli": {
-        *("", "commands", "config", "config_validation", "daemon", "errors"),
+        *("", "command_help", "commands", "config", "config_validation", "daemon", "errors"),
         *("logs", "printable", "threads"),
     },
     "__main__": {"cli"},
@@ -201,6 +202,7 @@ ONLY_IN = {
     "prometheus_client": {"metrics.client_library", "metrics.own_collector"},
     "argparse": {
         "cli",
+        "command_help",
         *(f"commands.{name}" for name in ("common", "registry")),
         *(f"commands.{listed.module}" for listed in COMMANDS.values()),
     },

@@ -103,8 +103,9 @@ def select_directory(asked: Path | None, settings: Settings) -> Path:
         raise ConfigError(f"several directories are configured: {listed}", "name one of them")
     raise ConfigError(
         "no directory given",
-        "name a new directory on the file system to measure (bench and slc: DIR, other commands:"
-        " --directory DIR), such as /mnt/data/ssd-test; or set probe.directory in --config.file",
+        "name a new directory on the filesystem to measure, such as: ssd-exporter slc"
+        " /mnt/data/ssd-test (bench and slc: DIR, other commands: --directory DIR); or set"
+        " probe.directory in --config.file",
     )
 
 

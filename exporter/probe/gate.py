@@ -230,7 +230,12 @@ def _harmful(state: GateState, rules: GateRules) -> Skip | None:
     if state.avail_bytes is not None:
         least = max(rules.free_bytes, int(rules.free_ratio * (state.size_bytes or 0)))
         if state.avail_bytes - state.missing_bytes < least:
-            detail = f"{state.avail_bytes} bytes are free; {least + state.missing_bytes} are needed"
+            needed = least + state.missing_bytes
+            detail = (
+                f"{state.avail_bytes} bytes are free; {needed} are needed: free"
+                f" {needed - state.avail_bytes} bytes, name a directory on a larger filesystem, or"
+                " lower probe.gate.free_bytes and probe.gate.free_ratio"
+            )
             return Skip(Reason.NO_SPACE, detail)
     if state.avail_inodes is not None and state.avail_inodes < rules.free_inodes:
         return Skip(Reason.NO_SPACE, f"only {state.avail_inodes} inodes are free")
