@@ -23,7 +23,12 @@ from exporter.monitor import Monitor
 from exporter.privileges import as_owner
 from exporter.programs.command import SystemRunner
 from exporter.service import Signals
-from exporter.state import StateFile, existing_directory, open_state_file
+from exporter.state import (
+    StateFile,
+    check_state_directory,
+    existing_directory,
+    open_state_file,
+)
 from exporter.threads import LoopThread, PeriodicThread
 from exporter.web import listen, security
 from exporter.web.server import HttpServer
@@ -68,6 +73,8 @@ _SWITCH_INTERVAL_SECONDS = 0.0005
 def check(settings: Settings, environment: dict[str, str]) -> None:
     """Check the web configuration and the state directory, as `serve` does at its start.
 
+    Nothing is created.
+
     environment: the environment variables.
 
     Raises:
@@ -79,13 +86,14 @@ def check(settings: Settings, environment: dict[str, str]) -> None:
     # The daemon runs as the owner of the directory. Root may run this check.
     directory = existing_directory(settings.state.directory, environment)
     with contextlib.nullcontext() if directory is None else as_owner(directory):
-        open_state_file(settings.state.directory, environment)
+        check_state_directory(settings.state.directory, environment)
 
 
 def print_page(settings: Settings, environment: dict[str, str], out: BinaryIO) -> None:
-    """Take two samples, one sampling interval apart, and write the metrics page to `out`.
+    """Read each drive once, take two samples, and write the metrics page to `out`.
 
-    The state of a daemon is read and not changed.
+    The samples are one sampling interval apart. The state of a daemon is read and not changed. The
+    wear-out estimate needs the wear history of a daemon, and is not on the page.
 
     environment: the environment variables.
     """
@@ -97,6 +105,8 @@ def print_page(settings: Settings, environment: dict[str, str], out: BinaryIO) -
     saved = {**kept, "idle": None, "iowait": None}
     monitor = Monitor(settings, clock, SystemRunner(), saved, children=lambda: _children(clock))
     monitor.refresh_host()
+    if monitor.health is not None:
+        monitor.health.read_once()
     monitor.sampler.tick()
     clock.sleep(settings.sampler.interval_seconds)
     monitor.sampler.tick()
@@ -187,7 +197,7 @@ class _Threads:
         self._journal = DriveJournal()
         self._surveying = PeriodicThread(
             "survey",
-            monitor.refresh_host,
+            self._survey,
             lambda: monitor.settings.survey.interval_seconds,
             clock,
             _MIN_SURVEY_INTERVAL_SECONDS,
@@ -279,7 +289,7 @@ class _Threads:
 
     def _initialize(self) -> None:
         try:
-            self._monitor.refresh_host()
+            self._survey()
         finally:
             # After an error, too: the next survey may succeed, and without it no device is found.
             self._monitor.sampler.on_change(self._on_device_change)
@@ -293,7 +303,7 @@ class _Threads:
     def _survey(self) -> None:
         """Refreshes the topology, and logs what has changed."""
         monitor, sampler = self._monitor, self._monitor.sampler
-        monitor.survey.refresh()
+        monitor.refresh_host()
         drives = monitor.health.drives.watched() if monitor.health else []
         now = self._clock.monotonic()
         with sampler.flushed():

@@ -171,6 +171,23 @@ def _is_writable(descriptor: int, wait_seconds: float) -> bool:
     return bool(poll.poll(wait_seconds * 1000))
 
 
+def is_journal(stream: TextIO, variable: str) -> bool:
+    """Returns True if a stream is connected to systemd's journal.
+
+    variable: the value of $JOURNAL_STREAM: device and inode of the journal's socket, such as
+        "8:1234" (systemd.exec(5)). A process inherits the variable also if its output is redirected
+        to a file, so it must be compared with the stream.
+    """
+    descriptor = _descriptor(stream)
+    if descriptor is None or not variable:
+        return False
+    try:
+        status = os.fstat(descriptor)
+    except OSError:
+        return False
+    return variable == f"{status.st_dev}:{status.st_ino}"
+
+
 def configure(level: str, layout: str) -> None:
     """Send all log records of `level` and above to standard error.
 
@@ -178,7 +195,8 @@ def configure(level: str, layout: str) -> None:
     layout: "logfmt" or "json".
     """
     handler = BoundedHandler(sys.stderr)
-    handler.setFormatter(LineFormatter(layout, journal="JOURNAL_STREAM" in os.environ))
+    variable = os.environ.get("JOURNAL_STREAM", "")
+    handler.setFormatter(LineFormatter(layout, journal=is_journal(sys.stderr, variable)))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 

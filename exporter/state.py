@@ -181,10 +181,7 @@ def open_state_file(configured: Path | None, environment: dict[str, str]) -> Sta
     if configured is not None:
         _refuse_root(configured)
         if problem := _write_problem(configured):
-            raise ConfigError(
-                f"the state directory {configured} cannot be written: {problem}",
-                "make it writable for this user or set --state.directory",
-            )
+            raise _unwritable(configured, problem)
         return StateFile(configured)
     candidates = _default_directories(environment)
     for candidate in candidates:
@@ -199,6 +196,27 @@ def open_state_file(configured: Path | None, environment: dict[str, str]) -> Sta
         problem,
     )
     return None
+
+
+def check_state_directory(configured: Path | None, environment: dict[str, str]) -> None:
+    """Checks the directory that `open_state_file` would use, without creating it.
+
+    The arguments are those of `open_state_file`. If no directory is configured, none is required.
+
+    Raises:
+        ConfigError: as `open_state_file`.
+    """
+    candidates = _default_directories(environment) if configured is None else [configured]
+    for candidate in candidates:
+        _refuse_root(candidate)
+        nearest = candidate
+        while not os.path.lexists(nearest) and nearest != nearest.parent:
+            nearest = nearest.parent
+        problem = untrusted_file.write_problem(nearest)
+        if not problem:
+            return
+    if configured is not None:
+        raise _unwritable(configured, problem)
 
 
 def existing_directory(configured: Path | None, environment: dict[str, str]) -> Path | None:
@@ -226,6 +244,13 @@ def _refuse_root(directory: Path) -> None:
             "run this as the owner of the directory, set --state.directory to a directory to which"
             " only root can write, or make root its owner",
         )
+
+
+def _unwritable(directory: Path, problem: str) -> ConfigError:
+    return ConfigError(
+        f"the state directory {directory} cannot be written: {problem}",
+        "make it writable for this user or set --state.directory",
+    )
 
 
 def _another_daemon(lock_file: Path) -> ConfigError:

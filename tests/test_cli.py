@@ -16,6 +16,7 @@ from exporter.cli import command_parser, main, parser, settings
 from exporter.commands.registry import COMMANDS
 from exporter.config import COLLECTORS, Settings
 from exporter.errors import ConfigError
+from tests.stand_ins.smartctl import StandIn
 
 
 def chosen(*argv: str) -> Settings:
@@ -202,6 +203,35 @@ def test_config_check_reports_a_valid_configuration_and_starts_nothing(
     assert ("the configuration is valid\n", "") == capsys.readouterr()
 
 
+def test_config_check_does_not_create_the_state_directory(tmp_path: Path) -> None:
+    directory = tmp_path / "new" / "state"
+    assert main(["--config.check", f"--state.directory={directory}"]) == 0
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_once_includes_smart_data(tmp_path: Path) -> None:
+    stand_in = StandIn(tmp_path / "bin")
+    scan = '{"devices":[{"name":"/dev/bus/0","type":"megaraid,3","protocol":"ATA"}]}'
+    stand_in.says("--scan-open", scan)
+    stand_in.says(
+        "0",
+        '{"smartctl":{"version":[7,3],"exit_status":0},"device":{"protocol":"ATA"},'
+        '"serial_number":"S1","smart_status":{"passed":true},"temperature":{"current":31}}',
+    )
+    file = config(tmp_path, '[sampler]\ninterval_seconds = 0.2\n[smart]\nsource = "exec"\n')
+    flags = f"--config.file={file}", f"--state.directory={tmp_path}"
+    done = run("--once", *flags, f"--smartctl.path={stand_in.program}")
+    assert 'ssd_smart_temperature_celsius{device="bus/0:megaraid,3",serial="S1"' in done.stdout
+    assert 'ssd_collector_success{collector="smart"} 1' in done.stdout
+
+
+def test_once_without_a_way_to_read_the_drives_says_so(tmp_path: Path) -> None:
+    file = config(tmp_path, '[smart]\nsource = "directory"\ndirectory = "/nonexistent"\n')
+    done = run("--once", f"--config.file={file}", f"--state.directory={tmp_path}")
+    assert 'ssd_collector_success{collector="smart"} 0' in done.stdout
+    assert "is ssd-smart-agent running?" in done.stderr
+
+
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     for flag, expected in (("--version", f"ssd-exporter {__version__}"), ("--help", "--once")):
         with pytest.raises(SystemExit) as raised:
@@ -244,8 +274,12 @@ def test_help_names_every_flag() -> None:
 
 def test_once_prints_a_page_of_this_machine(tmp_path: Path) -> None:
     """Two samples, so that there is a second to speak of."""
-    file = config(tmp_path, '[sampler]\ninterval_seconds = 0.2\n[disk]\ndevice_include = "."\n')
-    done = run("--once", f"--config.file={file}", f"--state.directory={tmp_path}")
+    stand_in = StandIn(tmp_path / "bin")
+    stand_in.says("--scan-open", '{"devices":[]}')
+    settings = '[sampler]\ninterval_seconds = 0.2\n[disk]\ndevice_include = "."\n'
+    file = config(tmp_path, f'{settings}[smart]\nsource = "exec"\nexclude = "."\n')
+    flags = f"--config.file={file}", f"--state.directory={tmp_path}"
+    done = run("--once", *flags, f"--smartctl.path={stand_in.program}")
     assert done.returncode == 0
     assert done.stderr.count("Traceback") == 0
     families = {family.name: family for family in text_string_to_metric_families(done.stdout)}

@@ -7,13 +7,14 @@ import logging
 import os
 import re
 import shlex
+import tempfile
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.logs import BoundedHandler, LineFormatter, UnexpectedErrors
+from exporter.logs import BoundedHandler, LineFormatter, UnexpectedErrors, is_journal
 from tests.fakes import FakeClock
 
 
@@ -40,6 +41,16 @@ def test_under_the_journal_a_priority_replaces_the_time() -> None:
     }
     for level, begin in expected.items():
         assert formatter.format(record("x", level)).startswith(f"{begin} source=")
+
+
+def test_a_redirected_stream_is_not_the_journal_that_the_environment_names() -> None:
+    with tempfile.TemporaryFile("w") as file, tempfile.TemporaryFile("w") as other:
+        status = os.fstat(file.fileno())
+        variable = f"{status.st_dev}:{status.st_ino}"
+        assert is_journal(file, variable)
+        assert not is_journal(other, variable)
+        assert not any(is_journal(file, wrong) for wrong in ("", "x", "0:0"))
+    assert not is_journal(io.StringIO(), variable)
 
 
 @pytest.mark.parametrize("layout", ["logfmt", "json"])

@@ -218,7 +218,7 @@ class SmartReader:
 
     def _poll(self) -> None:
         path, smart = self._settings.path, self._settings.smart
-        plan, self._excluded = unpolled_drives.shared_plan(self._settings)
+        plan, self._excluded = polling_plan.shared(self._settings)
         poller = Poller(
             self._children(),
             self._clock,

@@ -6,20 +6,16 @@ all drives that the daemon ever saw.
 """
 
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from exporter.config import Settings
 from exporter.drives.health import DriveIdentity
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.linux import files
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.linux.topology import Topology
-from exporter.smart import addressing, polling_plan
-from exporter.smart.discovery import Override
+from exporter.smart import addressing
 from exporter.smart.drive_labels import labels
 from exporter.smart.inventory import Inventory
-from exporter.smart.poller import PollingPlan
-from exporter.smart.smartctl import Address, may_be_killed
+from exporter.smart.smartctl import Address
 
 #: The transports of physical drives. Volumes and virtual disks have other transports.
 _DRIVE_TRANSPORTS = frozenset({"nvme", "sata", "sas", "usb"})
@@ -48,34 +44,8 @@ class HostDrives:
     inventory: Inventory
 
 
-def shared_plan(settings: Settings) -> tuple[PollingPlan, tuple[Address, ...]]:
-    """Returns a polling plan for a process other than the daemon, and the addresses it leaves out.
-
-    Both processes may poll at the same time. The plan is that of the daemon, without the drives
-    behind bridges on which smartctl must not be killed. On such a bridge, two smartctl processes
-    may disturb each other's commands.
-    """
-    daemon_plan = polling_plan.of(settings)
-    root, kept = settings.path.rootfs, []
-    excluded: list[Address] = []
-    for path, kind in daemon_plan.drives:
-        if may_be_killed(kind):
-            kept.append((path, kind))
-        else:
-            excluded += addressing.expanded(files.resolve_symlinks(root, path), kind)
-    for name, override in daemon_plan.overrides.items():
-        if override.type and not may_be_killed(override.type):
-            path = f"/dev/{name.removeprefix('/dev/').partition(' ')[0]}"
-            excluded.append(Address(path, override.type))
-    # `off` excludes the path for all device types: another type would use the same bridge.
-    off = {address.path: Override(off=True) for address in excluded}
-    overrides = {**daemon_plan.overrides, **off}
-    plan = replace(daemon_plan, drives=tuple(kept), overrides=overrides)
-    return plan, tuple(dict.fromkeys(excluded))
-
-
 def excluded_drives(excluded: Sequence[Address], nodes: DeviceNodes) -> list[WatchedDrive]:
-    """Returns the drives that `shared_plan` left out, as drives that were not polled.
+    """Returns the drives that `polling_plan.shared` left out, as drives that were not polled.
 
     excluded: their addresses.
     """

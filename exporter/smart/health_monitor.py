@@ -43,6 +43,10 @@ _READ_SECONDS = 5.0
 #: early. It is long because each wake-up costs a millisecond of CPU time with cold caches.
 _STEP_SECONDS = 60.0
 
+#: In `read_once`, the maximum time for the scan for drives, the time to end a smartctl that ignores
+#: SIGTERM, and the longest step, in seconds. The scan itself has a timeout of 30 s.
+_ONCE_SCAN_SECONDS, _ONCE_END_SECONDS, _ONCE_STEP_SECONDS = 45.0, 10.0, 0.2
+
 #: A drive is reported as not answering if no result of a poll arrives within its timeout plus this
 #: time, in seconds. smartctl needs up to 5 s to be ended, the documents are read every 5 s, and
 #: after the start many drives wait for each other.
@@ -76,6 +80,7 @@ class HealthMonitor:
     ) -> None:
         self._clock = clock
         self._children = children
+        self._is_alone = True
         self.settings = settings
         path = settings.path
         self.wear = None if history is None else WearRecorder(history, WearoutRules())
@@ -116,12 +121,28 @@ class HealthMonitor:
         if polling_plan.of(before) != polling_plan.of(settings):
             self.source.restart_polling()
 
+    def read_once(self) -> None:
+        """Reads the agent's documents, or polls each drive once, and returns.
+
+        Another process may poll the drives at the same time, so drives are left out on which two
+        smartctl processes disturb each other. Problems are reported to the collector status. It
+        returns within the timeouts of the drives plus a minute.
+        """
+        self._is_alone = False
+        overrides = (device.smart_timeout_seconds for device in self.settings.device.values())
+        timeouts = (self.settings.smart.timeout_seconds, *(each or 0.0 for each in overrides))
+        try:
+            self.source.read_once(_ONCE_SCAN_SECONDS + max(timeouts) + _ONCE_END_SECONDS)
+        finally:
+            self.source.close()
+
     def _new_poller(self) -> Poller:
         path = self.settings.path
+        plan = polling_plan.of(self.settings)
         return Poller(
             self._children(),
             self._clock,
-            polling_plan.of(self.settings),
+            plan if self._is_alone else polling_plan.shared(self.settings)[0],
             sys=path.sysfs,
             root=path.rootfs,
             on_document=self.drives.record,
@@ -224,6 +245,21 @@ class DocumentSource:
             self._report((self._no_source(),))
             self._woken.wait(_READ_SECONDS)
             self._woken.clear()
+
+    def read_once(self, limit_seconds: float) -> None:
+        """Reads the agent's documents, or polls each drive once within the limit, and returns."""
+        heartbeat = self._heartbeat()
+        if heartbeat is not None or self._source is SmartSource.DIRECTORY:
+            self._report(self._read(heartbeat))
+        elif self._source is SmartSource.EXEC or capabilities.may_send_drive_commands(self._proc):
+            poller = self._poller = self._new_poller()
+            until = self._clock.monotonic() + limit_seconds
+            while not poller.is_settled and self._clock.monotonic() < until:
+                poller.step(_ONCE_STEP_SECONDS)
+            problem = self._drives.heartbeat.problem if self._drives.heartbeat else ""
+            self._report((CommandError(problem),) if problem else ())
+        else:
+            self._report((self._no_source(),))
 
     def close(self) -> None:
         """Ends the running processes within a bounded time. The state of the drives is kept."""
