@@ -30,9 +30,12 @@ _MAX_FAILED_SCRAPES_RATIO = 0.02
 #: Time between two reloads of both units, in seconds. Before each one, a drive hangs or recovers.
 _RELOAD_SECONDS = 60.0
 
-#: Largest number of restarts of each unit, smallest time between two of them in seconds, and number
-#: of rotations of each log during the run.
-_MAX_RESTARTS, _MIN_RUN_SECONDS = 3, 2700.0
+#: Each unit is restarted after this time in seconds, which is long enough for a slope: a younger
+#: process is measured only after its warm-up. A run has at least one restart and at most three.
+_RUN_SECONDS = 3600.0
+_MAX_RESTARTS = 3
+
+#: Number of rotations of each log during the run.
 _ROTATIONS = 8
 
 #: Measurements of a process younger than this are ignored: it fills its caches. In seconds, and as
@@ -110,12 +113,13 @@ class Soak:
         self._warm_at = dict.fromkeys(("agent", "daemon"), 0.0)
         self._began = self._started_at = time.monotonic()
         #: Restarts divide the run into equal parts of this many seconds.
-        self._part = seconds / (1 + min(_MAX_RESTARTS, int(seconds / _MIN_RUN_SECONDS)))
+        self._part = seconds / min(1 + _MAX_RESTARTS, max(2, int(seconds / _RUN_SECONDS)))
 
     def run(self) -> None:
         """Runs until the time is over, or until a unit ends unexpectedly."""
         with self.units:
             self._await_drives()
+            self._hang_each_drive_once()
             for name in self._warm_at:
                 self._started(name)
             self._began = time.monotonic()
@@ -239,6 +243,20 @@ class Soak:
                 return
             time.sleep(1)
         self._say(f"{DRIVES} drives answer")
+
+    def _hang_each_drive_once(self) -> None:
+        """Adds the series that a drive gets with its first timeout, before they are counted."""
+        for name in self._drives.names:
+            self._drives.hangs(name)
+        until = time.monotonic() + _START_SECONDS
+        while any(up(self.units.daemon.page()).values()):
+            if time.monotonic() > until:
+                self.result.problems.append("a hanging drive is reported as up")
+                break
+            time.sleep(1)
+        for number, name in enumerate(self._drives.names):
+            self._drives.says(name, smart_reports.of(number))
+        self._await_drives()
 
     def _age(self) -> float:
         return time.monotonic() - self._began
