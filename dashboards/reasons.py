@@ -82,7 +82,7 @@ def _reported() -> Iterator[Reason]:
     )
     yield Reason(
         "SSDPowerLossProtectionFailed",
-        CRITICAL,
+        WARNING,
         "the check of its power-loss protection has failed",
         "Commits are at risk. Replace the drive.",
         f"{q.of_drive('ssd_smart_plp_healthy')} == 0",
@@ -96,13 +96,18 @@ def _reported() -> Iterator[Reason]:
     )
     left = q.of_drive("ssd_smart_firmware_issue_left_seconds")
     soon = t.ALERTS["firmware_time_bomb_seconds"]
-    yield Reason(
-        "SSDFirmwareTimeBomb",
-        CRITICAL,
-        f"a firmware defect occurs within {soon / t.DAY_SECONDS:g} days",
-        "Update the firmware: see ssd-exporter check.",
-        f"{left} <= {soon:g}",
-    )
+    now = t.ALERTS["firmware_failure_near_seconds"]
+    for alert, urgency, seconds, above in (
+        ("SSDFirmwareFailureNear", CRITICAL, now, ""),
+        ("SSDFirmwareTimeBomb", WARNING, soon, f" > {now:g}"),
+    ):
+        yield Reason(
+            alert,
+            urgency,
+            f"a firmware defect occurs within {seconds / t.DAY_SECONDS:g} days",
+            "Update the firmware: see ssd-exporter check.",
+            f"{left} <= {seconds:g}{above}",
+        )
     yield Reason(
         "SSDFirmwareIssue",
         WARNING,
@@ -206,7 +211,7 @@ def _further_errors() -> Iterator[Reason]:
     )
     yield Reason(
         "SSDOverTemperatureTime",
-        WARNING,
+        INFO,
         "above its temperature limit in the last hour",
         "Check fans and air flow.",
         _grew("smart_over_temperature_seconds", "1h", 1),

@@ -116,7 +116,9 @@ HEAT = falling(_DEGREE, "orange")
 SPARE = falling(_PERCENT, "red")
 BUDGET = falling(_PERCENT, "orange")
 LINK = falling(1, "orange")
-FIRMWARE = falling(ALERTS["firmware_time_bomb_seconds"], "red")
+FIRMWARE = falling(
+    ALERTS["firmware_time_bomb_seconds"], "red", fair=ALERTS["firmware_failure_near_seconds"]
+)
 AWAIT = rising(ALERTS["disk_await_seconds"], ALERTS["disk_severe_await_seconds"])
 AWAIT_OVER_BASELINE = rising(ALERTS["disk_await_baseline_factor"])
 FLUSH = rising(ALERTS["disk_flush_await_seconds"])

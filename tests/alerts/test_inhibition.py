@@ -43,6 +43,10 @@ PAIRS = (
     # A state hides the milder state of the same fault, never the other way round.
     ("SSDDiskStalled", "SSDDiskSaturatedSevere", False),
     ("SSDDiskSaturatedSevere", "SSDDiskStalled", True),
+    ("SSDFirmwareFailureNear", "SSDFirmwareTimeBomb", False),
+    ("SSDFirmwareTimeBomb", "SSDFirmwareFailureNear", True),
+    ("SSDDriveReplaced", "SSDDiskStalled", True),
+    ("SSDVolumeDetached", "SSDFilesystemReadonly", True),
     ("SSDMediaErrorsRepeated", "SSDMediaErrors", False),
     ("SSDMediaErrors", "SSDMediaErrorsRepeated", True),
     ("SSDTemperatureCritical", "SSDTemperatureHigh", False),

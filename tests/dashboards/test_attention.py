@@ -10,6 +10,8 @@ reasons = pytest.importorskip("dashboards.reasons", reason="Grafana's SDK needs 
 #: Alerts on drives that have no row in the table, with the reason.
 WITHOUT_ROW = {
     "SSDSeveralDrivesDegrading": "each of these drives has its own row",
+    "SSDDriveReplaced": "the row of SSDDriveLost contains every missing drive",
+    "SSDVolumeDetached": "the row of SSDDriveLost contains every missing drive",
     "SSDPowerLost": "the power supply is the cause; shown on Host I/O and Drive",
     "SSDIOErrors": "needs two conditions in 15 minutes; shown on Drive",
     "SSDIOTimeouts": "a drive that rejects a command counts as well; shown on Drive",

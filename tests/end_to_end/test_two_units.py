@@ -275,7 +275,7 @@ def test_a_drive_is_pulled_and_replaced(units: Units, tmp_path: Path) -> None:
         assert "nvme1n1" in {
             labels["device"] for labels, _ in page.find("ssd_device_up", serial="REPLACEMENT")
         }
-        story.then(page, 30).fires("SSDDriveLost", serial=serial).fires(serial="REPLACEMENT")
+        story.then(page, 30).fires("SSDDriveReplaced", serial=serial).fires(serial="REPLACEMENT")
         for each in all_others:
             story.fires(serial=each)
 

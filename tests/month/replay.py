@@ -57,6 +57,7 @@ HEALTH = Replay(
     (
         *("ssd-thresholds", "ssd-identity", "ssd-growth", "ssd-probes", "ssd-smart-alerts"),
         *("ssd-topology-alerts", "ssd-probe-alerts", "ssd-slc-alerts"),
+        "ssd-io-trend-alerts",
     ),
 )
 #: The longest one first.

@@ -32,7 +32,7 @@ def test_a_drive_is_replaced(host: Host, tmp_path: Path) -> None:
     lost = f"critical: it is missing; if it was removed: ssd-exporter forget {gone}"
     assert ([lost], []) == (checked.texts(gone), checked.texts(new))
     story = Story((before, 30), (pulled, 5), (page, 15))
-    story.fires("SSDDriveLost", serial=gone).fires(serial=new).check(tmp_path)
+    story.fires("SSDDriveReplaced", serial=gone).fires(serial=new).check(tmp_path)
     host.machine.output("ssd-exporter", "forget", gone)
     host.await_page(lambda page: gone not in up(page))
 
