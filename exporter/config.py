@@ -14,7 +14,7 @@ from pathlib import Path
 
 from exporter.errors import ConfigError
 from exporter.io.disk_rules import DiskRules
-from exporter.io.drive_class import DriveClass
+from exporter.io.drive_class import DriveClass, VolumeType
 from exporter.probe.gate import GateRules
 from exporter.probe.profiles import ProfileSettings
 
@@ -244,6 +244,10 @@ class DeviceSettings:
     class: nvme, ssd or rotational. Set it if the kernel reports the wrong class. For example, RAID
     controllers report SSD volumes as rotational.
 
+    volume: drive, array, hypervisor or cloud. Set it if the model and the transport do not show
+    whether the device is a single drive, a volume of a RAID controller or SAN, a disk that a
+    hypervisor emulates, or a cloud volume with limited throughput.
+
     smart_type: smartctl's device type ("sat", "sntasmedia") if smartctl does not detect it. "off"
     excludes the drive from polling.
 
@@ -254,6 +258,7 @@ class DeviceSettings:
     """
 
     class_: DriveClass | None = field(default=None, metadata={"key": "class"})
+    volume: VolumeType | None = None
     smart_type: str = ""
     smart_interval_seconds: float | None = None
     smart_timeout_seconds: float | None = None

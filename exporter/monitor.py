@@ -97,6 +97,7 @@ class Monitor:
             with_disks=is_enabled["disk"],
             with_cpus=is_enabled["cpu"],
             with_pressure=is_enabled["pressure"],
+            with_softirqs=is_enabled["cpu"] and is_enabled["softirqs"],
         )
         self.sampler = Sampler(
             sources,

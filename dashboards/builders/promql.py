@@ -14,7 +14,10 @@ BY_DRIVE = "by (cluster, job, instance, device)"
 BY_SERIAL = "by (cluster, job, instance, device, serial)"
 
 #: Values of the label cause of ssd_io_bottleneck. Panels map the index to a text and a colour.
-CAUSES = ("none", "device", "cpu_softirq", "write_cache", "thermal", "link", "unknown")
+CAUSES = (
+    *("none", "device", "cpu_softirq", "write_cache", "thermal", "link", "unknown"),
+    "throttled",
+)
 
 
 def of_host(name: str, *matchers: str) -> str:

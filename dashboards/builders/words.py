@@ -50,6 +50,7 @@ _CAUSE = {
     "thermal": ("heat", "dark-red"),
     "link": ("link", "yellow"),
     "unknown": ("unknown", "blue"),
+    "throttled": ("throttled", "light-orange"),
 }
 
 VERDICT = Words(tuple((number, *_CAUSE[cause]) for number, cause in enumerate(CAUSES)))

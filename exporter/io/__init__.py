@@ -9,15 +9,18 @@ These modules process one second, in this order:
 2. `interval` computes the difference of two samples.
 3. `verdict` decides whether the device was saturated and what the bottleneck was. It compares the
    await with the device's own `baseline`. `partial_hang` detects that some requests do not
-   complete. `write_falloff` detects throughput drops during writes, `falloff_tracker` counts them,
-   and `slowdown` determines their cause.
+   complete, and `block_completions` finds the CPUs that complete requests. `volume_models`
+   recognises volumes, and `throttling` detects that a volume is throttled. `write_falloff` detects
+   throughput drops during writes, `falloff_tracker` counts them, and `slowdown` determines their
+   cause.
 4. `activity` adds the results to the device's `accumulators`, such as histograms. The collectors of
    `exporter.metrics` read them from there.
 
 `survey` reads the topology, that is the block devices and what is mounted on them. It passes the
 sampler a `drive_class.Drive` for each device.
 
-`interval`, `verdict`, `partial_hang`, `write_falloff`, `falloff_tracker`, `slowdown`,
-`baseline.Baseline` and `drive_class` use no files, no clock and no logs. The caller passes the time
-as an argument. Only `sampler` and `survey` read files.
+`interval`, `verdict`, `partial_hang`, `block_completions`, `volume_models`, `throttling`,
+`write_falloff`, `falloff_tracker`, `slowdown`, `baseline.Baseline` and `drive_class` use no files,
+no clock and no logs. The caller passes the time as an argument. Only `sampler` and `survey` read
+files.
 """

@@ -16,11 +16,12 @@ from exporter.io.accumulators import (
 )
 from exporter.io.baseline import DriveBaselines
 from exporter.io.disk_rules import DiskRules
-from exporter.io.drive_class import Drive, DriveClass
+from exporter.io.drive_class import Drive, DriveClass, VolumeType
 from exporter.io.falloff_tracker import WriteFalloffTracker
 from exporter.io.interval import DiskInterval
 from exporter.io.partial_hang import PartialHangDetector
 from exporter.io.slowdown import SlowdownEvidence
+from exporter.io.throttling import ThrottlingDetector
 from exporter.io.verdict import (
     AwaitLimits,
     Verdict,
@@ -50,13 +51,16 @@ _LEAST_BUSY_RATIO = 0.05
 class DiskContext:
     """The activity of the rest of the host in the same interval.
 
-    is_cpu_bound: True if a CPU is saturated by interrupts; False if the CPUs are not sampled.
+    is_cpu_bound: True if a CPU that completes requests is saturated by interrupts, and the host has
+        little iowait; False if the CPUs are not sampled.
     pressure_ratio: the share of the time in which some task waited for I/O, 0 to 1. None means that
         the kernel provides no pressure stall information (PSI), or that it is not sampled.
+    is_cpu_full: True if a CPU that completes requests has no time left, beside any iowait.
     """
 
     is_cpu_bound: bool
     pressure_ratio: float | None
+    is_cpu_full: bool = False
 
 
 class DiskActivity:
@@ -84,10 +88,13 @@ class DiskActivity:
         "_deep_queue_depth",
         "_evidence",
         "_hang",
+        "_is_limited",
         "_previous_excess",
         "_rules",
         "_stall_seconds",
+        "_throttling",
         "_unsaturated_limits",
+        "_when_full",
         "baselines",
         "busy_ratio",
         "busy_ratio_max",
@@ -140,6 +147,7 @@ class DiskActivity:
         )
         self.baselines = baselines
         self._hang: PartialHangDetector | None = None
+        self._throttling: ThrottlingDetector | None = None
         self._update_limits()
         self.falloffs: WriteFalloffTracker | None = None
         self._update_falloff_tracker()
@@ -157,6 +165,7 @@ class DiskActivity:
         is discarded.
         """
         before, self._rules = self._rules, rules
+        self._throttling = None
         self._update_limits()
         if self.falloffs is not None and rules.write_falloff != before.write_falloff:
             self.falloffs.reconfigure(rules.write_falloff)
@@ -302,6 +311,9 @@ class DiskActivity:
         is_waited_for = tasks_wait_for_io(context.pressure_ratio, rules.saturation)
         if is_saturated(is_full=is_full, is_waited_for=is_waited_for) and not is_probed:
             self.saturated_seconds += disk.seconds
+        when_full = self._when_full
+        if self._is_limited and self._is_throttled(now, disk, is_full=is_full):
+            is_full, when_full = True, Verdict.THROTTLED
         verdict = bottleneck_verdict(
             disk,
             is_full=is_full,
@@ -310,9 +322,23 @@ class DiskActivity:
             is_cpu_bound=context.is_cpu_bound,
             rules=rules.bottleneck,
             slowed_by=slowed_by,
+            is_cpu_full=context.is_cpu_full,
+            when_full=when_full,
         )
         if verdict is not Verdict.NONE:
             self.verdict.observe(now, disk.seconds, verdict)
+
+    def _is_throttled(self, now: float, disk: DiskInterval, *, is_full: bool) -> bool:
+        """Returns True if this cloud volume is at its limit.
+
+        At a high limit the await is only about twice the baseline, so any queue counts as deep.
+        """
+        rules, kind = self._rules, self.drive.kind
+        if not is_full and not device_is_full(disk, kind, self._deep_limits, rules.saturation):
+            return False
+        if self._throttling is None:
+            self._throttling = ThrottlingDetector(rules.throttling)
+        return self._throttling.observe(now, disk)
 
     def _learn(self, now: float, disk: DiskInterval) -> None:
         rules, busy_ratio = self._rules.baseline, disk.busy_ratio
@@ -350,3 +376,8 @@ class DiskActivity:
             *(await_limit(rules, kind, s, is_deep=is_local or s is not None) for s in (read, write))
         )
         self._deep_queue_depth = rules.deep_queue_depth[kind]
+        volume = self.drive.volume_type if self.drive.volume else VolumeType.DRIVE
+        self._is_limited = volume is VolumeType.CLOUD
+        # A disk of a hypervisor may have a limit or not, and constant throughput does not show one.
+        is_limitable = volume in {VolumeType.CLOUD, VolumeType.HYPERVISOR}
+        self._when_full = Verdict.UNKNOWN if is_limitable else Verdict.DEVICE

@@ -1,10 +1,13 @@
-"""Reads the kernel's counters of disks, CPUs and pressure, and leaves parsing to the sampler."""
+"""Reads the kernel's counters of disks, CPUs and pressure, and leaves parsing to the sampler.
+
+/proc/softirqs is read only when samples are processed: 512 CPUs have 60 kB.
+"""
 
 from pathlib import Path
 from typing import NamedTuple
 
 from exporter.clock import Clock
-from exporter.linux import pressure
+from exporter.linux import pressure, softirqs
 from exporter.linux.files import OpenFile, RawFile
 
 #: The maximum size of a file that is read every second, in bytes: ten times that of 2,000 disks.
@@ -45,7 +48,8 @@ class CounterFiles:
     """The files below /proc that are read every second. They stay open between the readings.
 
     proc: the mount point of /proc.
-    with_disks, with_cpus, with_pressure: whether to read diskstats, stat and pressure/io.
+    with_disks, with_cpus, with_pressure, with_softirqs: whether to read diskstats, stat,
+        pressure/io and softirqs.
     """
 
     def __init__(
@@ -56,6 +60,7 @@ class CounterFiles:
         with_disks: bool = True,
         with_cpus: bool = True,
         with_pressure: bool = True,
+        with_softirqs: bool = True,
     ) -> None:
         self._clock = clock
         self._disks = OpenFile(proc / "diskstats", _MAX_FILE_BYTES) if with_disks else None
@@ -63,6 +68,9 @@ class CounterFiles:
         self._pressure = None
         if with_pressure:
             self._pressure = OpenFile(proc / "pressure" / "io", pressure.MAX_FILE_BYTES)
+        self._softirqs = None
+        if with_softirqs:
+            self._softirqs = OpenFile(proc / "softirqs", softirqs.MAX_FILE_BYTES)
 
     def read(self, *, check_replaced: bool = True) -> RawSample:
         """Reads all files and returns their contents.
@@ -76,3 +84,8 @@ class CounterFiles:
         cpus = self._cpus.read(check_replaced=check_replaced) if self._cpus else None
         waiting = self._pressure.read(check_replaced=check_replaced) if self._pressure else None
         return RawSample(now, boottime, self._clock.monotonic() - now, disks, cpus, waiting)
+
+    def read_softirqs(self) -> tuple[float, RawFile | None]:
+        """Returns the monotonic time and the bytes of /proc/softirqs; None if it is not sampled."""
+        now = self._clock.monotonic()
+        return now, self._softirqs.read() if self._softirqs else None

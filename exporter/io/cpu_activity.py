@@ -16,6 +16,7 @@ class CpuActivity:
         0 to 1.
     hottest: the number of the CPU with the largest softirq share in the last interval; None before
         the first interval.
+    is_softirq_saturated: True if a CPU was saturated by interrupts in the last interval.
     softirq_saturated_seconds: counter of the time in which a CPU was saturated by interrupts.
     idle, iowait: counters of seconds, summed over all CPUs, that never decrease.
     idle_by_cpu, iowait_by_cpu: the same counters per CPU, keyed by CPU number; empty unless the
@@ -25,6 +26,7 @@ class CpuActivity:
     softirq_max_ratio: RollingMax = field(default_factory=lambda: RollingMax(MAX_WINDOW_SECONDS))
     iowait_max_ratio: RollingMax = field(default_factory=lambda: RollingMax(MAX_WINDOW_SECONDS))
     hottest: int | None = None
+    is_softirq_saturated: bool = False
     softirq_saturated_seconds: float = 0.0
     idle: MonotonicCounter = field(default_factory=MonotonicCounter)
     iowait: MonotonicCounter = field(default_factory=MonotonicCounter)
@@ -49,5 +51,6 @@ class CpuActivity:
         self.softirq_max_ratio.observe(now, shares.cpus[hottest].softirq)
         if (iowait_max := shares.iowait_max) is not None:
             self.iowait_max_ratio.observe(now, iowait_max)
-        if softirq_is_saturated(shares, rules):
+        self.is_softirq_saturated = softirq_is_saturated(shares, rules)
+        if self.is_softirq_saturated:
             self.softirq_saturated_seconds += seconds

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from exporter.io.baseline import BaselineRules
 from exporter.io.partial_hang import PartialHangRules
+from exporter.io.throttling import ThrottlingRules
 from exporter.io.verdict import SaturationRules, VerdictRules
 from exporter.io.write_falloff import WriteFalloffRules
 
@@ -23,4 +24,5 @@ class DiskRules:
     baseline: BaselineRules = field(default_factory=BaselineRules)
     bottleneck: VerdictRules = field(default_factory=VerdictRules)
     partial_hang: PartialHangRules = field(default_factory=PartialHangRules)
+    throttling: ThrottlingRules = field(default_factory=ThrottlingRules)
     write_falloff: WriteFalloffRules = field(default_factory=WriteFalloffRules)

@@ -12,6 +12,21 @@ class DriveClass(str, Enum):
     ROTATIONAL = "rotational"
 
 
+class VolumeType(str, Enum):
+    """What a block device is; the values of the setting `volume` of a device.
+
+    DRIVE: a single drive.
+    ARRAY: a volume of a RAID controller or a SAN.
+    HYPERVISOR: a disk that a hypervisor emulates. Its host, an array or a limit may be behind it.
+    CLOUD: a volume of a cloud provider, who limits its throughput.
+    """
+
+    DRIVE = "drive"
+    ARRAY = "array"
+    HYPERVISOR = "hypervisor"
+    CLOUD = "cloud"
+
+
 @dataclass(frozen=True, slots=True)
 class Drive:
     """One block device.
@@ -24,8 +39,9 @@ class Drive:
         (https://github.com/netdata/netdata/issues/2646).
     instance: the kernel's disk sequence number; None if unknown. It changes when another device
         takes the same name.
-    volume: True for a volume of a RAID controller, a SAN or a hypervisor. This host cannot see the
-        volume's cache and its other users.
+    volume: True for a volume of a RAID controller, a SAN, a hypervisor or a cloud provider. This
+        host cannot see the volume's cache and its other users.
+    volume_type: what the volume is; HYPERVISOR if `volume` is True and nothing else is known.
     """
 
     identity: str
@@ -33,6 +49,7 @@ class Drive:
     leaf: bool = True
     instance: int | None = None
     volume: bool = False
+    volume_type: VolumeType = VolumeType.HYPERVISOR
 
 
 def drive_from_name(device: str) -> Drive:

@@ -22,6 +22,7 @@ from exporter.collector_status import CollectorStatus
 from exporter.errors import LimitReached
 from exporter.io.activity import DiskActivity, DiskContext
 from exporter.io.baseline import Baselines
+from exporter.io.block_completions import BlockCompletions
 from exporter.io.counter_files import CounterFiles, RawSample
 from exporter.io.cpu_activity import CpuActivity
 from exporter.io.disk_rules import DiskRules
@@ -35,7 +36,7 @@ from exporter.io.interval import (
 )
 from exporter.io.recent_activity import RecentActivity
 from exporter.io.slowdown import SlowdownEvidence
-from exporter.io.verdict import Verdict, cpu_is_bottleneck
+from exporter.io.verdict import Verdict, completing_cpu_is_full, cpu_is_bottleneck
 from exporter.linux import diskstats, files, pressure, proc_stat
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.files import Parsed, RawFile
@@ -127,6 +128,7 @@ class Sampler:
         self.activities: dict[str, DiskActivity] = {}
         self.cpu = CpuActivity()
         self.recent = RecentActivity()
+        self._completions = BlockCompletions()
         self.samples = 0
         self.gaps = 0
 
@@ -222,6 +224,11 @@ class Sampler:
     def _flush(self) -> None:
         pending, self._pending = self._pending, []
         self._pending_bytes = 0
+        if pending:
+            # Once for all pending samples: only a saturated CPU needs it.
+            now, softirqs = self._sources.read_softirqs()
+            if softirqs is not None:
+                self._completions.observe(now, softirqs)
         for sample in pending:
             self._process(sample)
 
@@ -239,9 +246,13 @@ class Sampler:
         is_comparable = self._flushed_at is not None and seconds > 0 and not gap
         shares = self._advance_cpus(now, cpus, seconds, is_comparable=is_comparable)
         ratios = pressure_ratios(self._pressure if is_comparable else None, waiting, seconds)
-        context = DiskContext(
-            shares is not None and cpu_is_bottleneck(shares, self._rules.bottleneck), ratios[0]
-        )
+        is_cpu_bound = is_cpu_full = False
+        rules = self._rules.bottleneck
+        if shares is not None and self.cpu.is_softirq_saturated:
+            completing = self._completions.cpus(rules.block_softirqs_per_second)
+            is_cpu_bound = cpu_is_bottleneck(shares, completing, rules)
+            is_cpu_full = completing_cpu_is_full(shares, completing, rules)
+        context = DiskContext(is_cpu_bound, ratios[0], is_cpu_full)
         self.recent.begin(ratios, shares, round(seconds / self.interval) if gap else 0)
         self._advance_disks(now, lines, context, seconds, is_comparable=is_comparable)
         self._pressure = waiting

@@ -10,7 +10,8 @@ from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
 from exporter.config import DeviceSettings, Settings, device_filter
 from exporter.io import last_roles
-from exporter.io.drive_class import Drive, DriveClass
+from exporter.io.drive_class import Drive, DriveClass, VolumeType
+from exporter.io.volume_models import volume_type
 from exporter.linux import topology
 from exporter.linux.device import Device
 from exporter.linux.topology import RememberedRole, Topology
@@ -23,12 +24,6 @@ _FIRST_SERVER_SEARCH_SECONDS = 60.0
 
 #: Time between two readings of the queue settings, in seconds. Only an administrator changes them.
 _QUEUE_SECONDS = 300.0
-
-#: The transports of volumes. "scsi" means that the bus is unknown: the device is a volume of a RAID
-#: controller.
-_VOLUME_TRANSPORTS = frozenset(
-    {"scsi", "fc", "iscsi", "virtio", "nvme-tcp", "nvme-rdma", "nvme-fc"}
-)
 
 
 class TopologySurvey:
@@ -137,11 +132,15 @@ def _drive(name: str, device: Device, override: DeviceSettings | None) -> Drive:
         kind = DriveClass.NVME
     elif device.block.queue.rotational:
         kind = DriveClass.ROTATIONAL
+    kind_of_volume = volume_type(name, identity)
+    if override is not None and override.volume is not None:
+        kind_of_volume = override.volume
     serial = f"{identity.model or ''} {identity.serial}" if identity.serial else None
     return Drive(
         identity=identity.wwn or serial or name,
         kind=kind,
         leaf=device.block.is_leaf,
         instance=device.block.diskseq,
-        volume=identity.transport in _VOLUME_TRANSPORTS,
+        volume=kind_of_volume is not VolumeType.DRIVE,
+        volume_type=kind_of_volume,
     )

@@ -11,7 +11,7 @@ an SSD serves many requests at once. Two terms are used here:
 This module uses no files, no clock and no logs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -24,10 +24,11 @@ class Verdict(str, Enum):
 
     NONE: there is no bottleneck.
     DEVICE: the device is stalled or has no spare throughput.
-    CPU_SOFTIRQ: a CPU is saturated by interrupts.
+    CPU_SOFTIRQ: a CPU that completes requests is saturated by interrupts.
+    THROTTLED: a cloud volume is at the limit of its throughput that the provider sets.
     WRITE_CACHE, THERMAL, LINK: the drive became slower during a write, because its write cache is
         full, because of heat, or because of a slow link.
-    UNKNOWN: requests are slow and tasks wait, but no cause is known.
+    UNKNOWN: requests are slow and tasks wait, but no cause is known, or there are two.
     """
 
     NONE = "none"
@@ -36,6 +37,7 @@ class Verdict(str, Enum):
     WRITE_CACHE = "write_cache"
     THERMAL = "thermal"
     LINK = "link"
+    THROTTLED = "throttled"
     UNKNOWN = "unknown"
 
 
@@ -95,6 +97,9 @@ class VerdictRules:
     softirq_ratio, idle_ratio: a CPU is saturated by interrupts if it spends at least softirq_ratio
         of its time in interrupts (softirq and irq) and is idle for at most idle_ratio of it. Each
         CPU is checked, because an average over many CPUs hides a single saturated CPU.
+    block_softirqs_per_second: a CPU completes requests if it runs at least this many softirqs of
+        the vector BLOCK per second. A network card may saturate a CPU that completes none. A CPU
+        needs 1 to 5 us per completion, so one that only completes requests runs 10,000 and more.
     iowait_ratio: if the host spends more than this share of its time in iowait, tasks wait for a
         device, and the verdict is not cpu_softirq. iowait is a kind of idle time, so it is never
         the only evidence for a verdict.
@@ -103,6 +108,7 @@ class VerdictRules:
     work_busy_ratio: float = 0.1
     softirq_ratio: float = 0.5
     idle_ratio: float = 0.1
+    block_softirqs_per_second: float = 1000.0
     iowait_ratio: float = 0.05
 
 
@@ -202,9 +208,32 @@ def softirq_is_saturated(cpu: CpuInterval, rules: VerdictRules) -> bool:
     )
 
 
-def cpu_is_bottleneck(cpu: CpuInterval, rules: VerdictRules) -> bool:
-    """Returns True if a CPU is saturated by interrupts and the host has little iowait."""
-    return cpu.host.iowait <= rules.iowait_ratio and softirq_is_saturated(cpu, rules)
+def cpu_is_bottleneck(cpu: CpuInterval, completing: Container[int], rules: VerdictRules) -> bool:
+    """Returns True if a CPU that completes requests is saturated, and the host has little iowait.
+
+    completing: the numbers of the CPUs that complete requests; see `BlockCompletions`.
+    """
+    return cpu.host.iowait <= rules.iowait_ratio and any(
+        share.softirq >= rules.softirq_ratio
+        and share.idle <= rules.idle_ratio
+        and number in completing
+        for number, share in cpu.cpus.items()
+    )
+
+
+def completing_cpu_is_full(
+    cpu: CpuInterval, completing: Container[int], rules: VerdictRules
+) -> bool:
+    """Returns True if a CPU that completes requests has no time left, beside any host's iowait.
+
+    iowait of the CPU itself counts as time left. `completing` is that of `cpu_is_bottleneck`.
+    """
+    return any(
+        share.softirq >= rules.softirq_ratio
+        and share.idle + share.iowait <= rules.idle_ratio
+        and number in completing
+        for number, share in cpu.cpus.items()
+    )
 
 
 def bottleneck_verdict(
@@ -216,6 +245,8 @@ def bottleneck_verdict(
     is_cpu_bound: bool,
     rules: VerdictRules,
     slowed_by: Verdict | None = None,
+    is_cpu_full: bool = False,
+    when_full: Verdict = Verdict.DEVICE,
 ) -> Verdict:
     """Returns the cause of the bottleneck in one interval.
 
@@ -224,6 +255,9 @@ def bottleneck_verdict(
         `cpu_is_bottleneck`.
     slowed_by: why the device became slower during the current write. None means that it did not, or
         that the cause is unknown.
+    is_cpu_full: the result of `completing_cpu_is_full`. With a full device, the verdict is UNKNOWN:
+        requests that wait for the CPU count as in flight, so the device may not be full.
+    when_full: the verdict for a full device. A volume may be full because it is throttled.
 
     The verdict is DEVICE if the device is stalled or full. PSI is not required, because it does not
     count InnoDB's waits for its own asynchronous I/O. A stall has priority over `slowed_by`.
@@ -236,7 +270,7 @@ def bottleneck_verdict(
     if slowed_by is not None:
         return slowed_by
     if is_full:
-        return Verdict.DEVICE
+        return Verdict.UNKNOWN if is_cpu_full else when_full
     if disk.busy_ratio < rules.work_busy_ratio:
         return Verdict.NONE
     if is_slow:

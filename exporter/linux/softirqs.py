@@ -9,14 +9,14 @@ from pathlib import Path
 
 from exporter.errors import Faults, LimitReached, ParseError
 from exporter.linux import files
-from exporter.linux.files import Parsed
+from exporter.linux.files import Parsed, RawFile
 
 #: The numbers of runs since boot. The first key is the kernel's name of the vector, and the second
 #: key is the number of the CPU.
 Softirqs = dict[str, dict[int, int]]
 
 #: The maximum size of the file, in bytes. It has about 5 MB with 4,096 CPUs.
-_MAX_FILE_BYTES = 6 << 20
+MAX_FILE_BYTES = 6 << 20
 
 #: The maximum number of vectors. The kernel has 10.
 _MAX_VECTORS = 32
@@ -32,7 +32,7 @@ def read(proc: Path) -> Parsed[Softirqs]:
         ReadError: the file exists but cannot be read.
         ParseError: the first line is not a valid header.
     """
-    return parse(files.read(proc / "softirqs", _MAX_FILE_BYTES))
+    return parse(files.read(proc / "softirqs", MAX_FILE_BYTES))
 
 
 def parse(text: str) -> Parsed[Softirqs]:
@@ -71,6 +71,26 @@ def parse(text: str) -> Parsed[Softirqs]:
         except ValueError as e:
             faults.add(ParseError(f"softirqs:{number}: {e}: {line[:80]!r}"))
     return Parsed(softirqs, faults.listed())
+
+
+def parse_block(raw: RawFile) -> dict[int, int]:
+    """Returns the number of BLOCK softirqs of each CPU since boot, keyed by CPU number.
+
+    Only this vector is parsed. The result is empty if the file or the line cannot be read: `read`
+    reports the fault.
+    """
+    start = raw.content.find(b"BLOCK:")
+    end = raw.content.find(b"\n", start)
+    if raw.error is not None or start < 0 or end < 0:
+        return {}
+    header, _, _ = raw.content.partition(b"\n")
+    try:
+        cpus = [_parse_cpu(word) for word in header.decode("ascii").split(None, files.MAX_CPUS)]
+        line = raw.content[start + len(b"BLOCK:") : end].decode("ascii")
+        counts = [files.parse_counter(word) for word in line.split(None, files.MAX_CPUS)]
+        return dict(zip(cpus, counts, strict=True))
+    except (ValueError, ParseError):
+        return {}
 
 
 def _parse_cpu(word: str) -> int:

@@ -247,7 +247,7 @@ WRITE_AWAIT_MAX = MetricDesc(
 BOTTLENECK = MetricDesc(
     "ssd_io_bottleneck",
     "1 for the main bottleneck of the last 10 seconds, 0 for every other cause (diskstats, "
-    "PSI and CPU time, sampled every second). Only for drives, not for dm or md. cause='none' "
-    "if the drive has too little work.",
+    "PSI, CPU time and softirqs, sampled every second). Only for drives, not for dm or md. "
+    "cause='none' if the drive has too little work; cause='throttled' only for cloud volumes.",
     ("device", "cause"),
 )

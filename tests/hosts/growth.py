@@ -59,6 +59,22 @@ def pressure(text: str, totals: Gains) -> str:
     return "\n".join(lines)
 
 
+def softirqs(text: str, vectors: Mapping[str, Gains]) -> str:
+    """Returns /proc/softirqs with increased counts, by vector and CPU (``CPU0``)."""
+    lines = []
+    cpus = tuple(text.partition("\n")[0].split())
+    for line in text.split("\n"):
+        name, colon, counts = line.partition(":")
+        if gains := vectors.get(name.strip()):
+            _check_names(gains, cpus)
+            pairs = zip(cpus, counts.split(), strict=True)
+            grown = [int(count) + gains.get(cpu, 0) for cpu, count in pairs]
+            lines.append(f"{name}{colon}" + "".join(f" {count:>10}" for count in grown))
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
 def _disk(line: str, devices: Mapping[str, Gains]) -> str:
     columns = line.split()
     if len(columns) < 3 or columns[2] not in devices:

@@ -58,6 +58,7 @@ class Step:
     diskstats: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     cpu: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     pressure: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    softirqs: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +166,7 @@ class Host:
         proc = self._place / "proc"
         _grow(proc / "diskstats", growth.diskstats, step.diskstats)
         _grow(proc / "stat", growth.stat, step.cpu)
+        _grow(proc / "softirqs", growth.softirqs, step.softirqs)
         for resource, totals in step.pressure.items():
             _grow(proc / "pressure" / resource, growth.pressure, totals)
         self.clock.advance(step.seconds)

@@ -85,6 +85,12 @@ def test_pressure_increases_in_microseconds() -> None:
     assert expected == growth.pressure(text, {"some": 10})
 
 
+def test_softirqs_increase_per_cpu() -> None:
+    head = f"{'CPU0':>19}{'CPU1':>11}\n  NET_RX: {1:>10} {2:>10}\n"
+    grown = growth.softirqs(f"{head}   BLOCK: {3:>10} {4:>10}\n", {"BLOCK": {"CPU0": 10}})
+    assert f"{head}   BLOCK: {13:>10} {4:>10}\n" == grown
+
+
 def test_shown_lines_have_selected_devices_or_none() -> None:
     page = '# HELP a b\na{device="sda"} 1\na{device="sdb"} 2\na{x="1",device="sdb"} 2\nb 3\n'
     assert '# HELP a b\na{device="sda"} 1\nb 3\n' == shown(page, ("sda",))

@@ -16,15 +16,21 @@ PURE = (
     "falloff_tracker",
     "slowdown",
     "drive_class",
+    "block_completions",
+    "volume_models",
+    "throttling",
 )
 
 #: Modules that a pure module may import from the standard library and from the exporter. Those of
 #: `linux` and `drives` are used for their records and constants only.
 ALLOWED = {
-    *("collections.abc", "dataclasses", "enum", "math", "typing"),
+    *("collections", "collections.abc", "dataclasses", "enum", "math", "typing"),
     *(f"exporter.io.{name}" for name in PURE),
     *("exporter.drives.health", "exporter.linux.diskstats", "exporter.linux.links"),
     "exporter.linux.proc_stat",
+    "exporter.linux.device_identity",
+    "exporter.linux.files",
+    "exporter.linux.softirqs",
 }
 
 #: Names from these modules that read files.

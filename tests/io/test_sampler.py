@@ -215,6 +215,24 @@ def test_one_hot_cpu_is_found_among_idle_ones(machine: Machine) -> None:
     assert pytest.approx(expected) == cpu.softirq_max_ratio.value(machine.clock.monotonic())
 
 
+@pytest.mark.parametrize(("block", "verdict"), [(5000, Verdict.CPU_SOFTIRQ), (5, Verdict.NONE)])
+def test_a_saturated_cpu_is_the_cause_only_if_it_completes_requests(
+    machine: Machine, block: int, verdict: Verdict
+) -> None:
+    disk, times = NEW, ALL_IDLE
+    for second in range(12):
+        counts = f"{'CPU0':>11}{'CPU1':>11}\n  NET_RX: {second * 9000} 0\n"
+        machine.write("softirqs", f"{counts}   BLOCK: {second * block} 7\n")
+        disk = grown(disk, reads_completed=9000, read_time_seconds=0.9, io_time_seconds=0.6)
+        times = times._replace(softirq=times.softirq + 0.95, idle=times.idle + 0.05)
+        machine.disks(disk)
+        machine.cpus(times, ALL_IDLE._replace(idle=ALL_IDLE.idle + second))
+        machine.tick()
+    activity = machine.sampler.activities["sdx"]
+    assert verdict is activity.verdict.value(machine.clock.monotonic())
+    assert pytest.approx(11) == machine.sampler.cpu.softirq_saturated_seconds
+
+
 def test_iowait_never_decreases(machine: Machine) -> None:
     said = []
     for iowait in (10.0, 10.5, 10.2, 10.4, 10.6):

@@ -15,6 +15,7 @@ from exporter.io.verdict import (
     VerdictRules,
     await_limit,
     bottleneck_verdict,
+    completing_cpu_is_full,
     cpu_is_bottleneck,
     device_is_full,
     is_saturated,
@@ -167,7 +168,9 @@ def verdict(
     kind: DriveClass,
     cpu: CpuInterval | None,
     pressure_ratio: float | None = 0.5,
+    *,
     slowed_by: Verdict | None = None,
+    completing: frozenset[int] = frozenset({0}),
 ) -> Verdict:
     floor = SATURATION.await_floor_seconds[kind]
     limits = AwaitLimits(floor, floor)
@@ -176,9 +179,10 @@ def verdict(
         is_full=device_is_full(disk, kind, limits, SATURATION),
         is_slow=requests_are_slow(disk, limits),
         is_waited_for=tasks_wait_for_io(pressure_ratio, SATURATION),
-        is_cpu_bound=cpu is not None and cpu_is_bottleneck(cpu, VERDICT_RULES),
+        is_cpu_bound=cpu is not None and cpu_is_bottleneck(cpu, completing, VERDICT_RULES),
         rules=VERDICT_RULES,
         slowed_by=slowed_by,
+        is_cpu_full=cpu is not None and completing_cpu_is_full(cpu, completing, VERDICT_RULES),
     )
 
 
@@ -221,8 +225,24 @@ def test_a_deep_queue_with_slow_requests_is_the_device(
     assert verdict(disk, kind, None, pressure) is Verdict.DEVICE
 
 
-def test_a_full_device_has_priority_over_a_busy_cpu() -> None:
-    assert verdict(SEQWRITE_PI, DriveClass.SSD, PI_CPUS) is Verdict.DEVICE
+def test_a_saturated_cpu_that_completes_no_requests_is_not_the_cause() -> None:
+    """A network card may use a whole CPU, or one that completes requests may have other work."""
+    elsewhere = frozenset({1, 2})
+    assert verdict(RANDWRITE_PI, DriveClass.SSD, PI_CPUS, completing=elsewhere) is Verdict.NONE
+    assert verdict(SEQWRITE_PI, DriveClass.SSD, PI_CPUS, completing=elsewhere) is Verdict.DEVICE
+
+
+def test_a_full_device_beside_a_saturated_cpu_is_unknown() -> None:
+    """Requests that the CPU has not completed yet also count as in flight."""
+    assert verdict(SEQWRITE_PI, DriveClass.SSD, PI_CPUS) is Verdict.UNKNOWN
+    waiting = cpus(*PI_CPUS.cpus.values(), iowait=0.06)
+    assert verdict(SEQWRITE_PI, DriveClass.SSD, waiting) is Verdict.UNKNOWN
+
+
+def test_a_full_device_is_the_cause_if_the_cpu_waits_for_it() -> None:
+    """iowait is idle time, so the CPU could complete more requests."""
+    half = cpus(CpuShare(softirq=0.52, iowait=0.4, idle=0.02), iowait=0.1)
+    assert verdict(SEQWRITE_PI, DriveClass.SSD, half) is Verdict.DEVICE
 
 
 def test_utilisation_alone_gives_no_verdict() -> None:

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exporter.config import DeviceSettings
 from exporter.drives.health import DriveHealth
 from exporter.io import survey
 from exporter.io.activity import DiskActivity, DiskContext
 from exporter.io.baseline import Baseline, BaselineRules, DriveBaselines
 from exporter.io.disk_rules import DiskRules
-from exporter.io.drive_class import Drive, DriveClass, drive_from_name
+from exporter.io.drive_class import Drive, DriveClass, VolumeType, drive_from_name
 from exporter.io.falloff_tracker import WriteFalloffTracker
 from exporter.io.interval import DiskInterval, disk_interval
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
@@ -449,6 +450,14 @@ def test_volumes_are_recognised_by_their_transport(tmp_path: Path) -> None:
         volume = replace(device, identity=replace(device.identity, transport=transport))
         (its,) = survey.drives_from_topology(replace(seen, devices={"sda": volume}), {}).values()
         assert its.volume, transport
+        chosen = {"sda": DeviceSettings(volume=VolumeType.CLOUD)}
+        (its,) = survey.drives_from_topology(
+            replace(seen, devices={"sda": volume}), chosen
+        ).values()
+        assert its.volume_type is VolumeType.CLOUD
+    chosen = {"sda": DeviceSettings(volume=VolumeType.DRIVE)}
+    (its,) = survey.drives_from_topology(replace(seen, devices={"sda": volume}), chosen).values()
+    assert not its.volume
 
 
 def test_the_sampler_reads_the_evidence_of_the_same_device(machine: Machine) -> None:

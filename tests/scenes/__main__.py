@@ -16,13 +16,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=PUBLISHED_SEED)
     parser.add_argument("--only", default="", help="a part of the subject or name of a class")
     parser.add_argument("--notes", action="store_true", help="show what was shown in each scene")
+    parser.add_argument("--processes", type=int, help="at most this many (default: all CPUs)")
     args = parser.parse_args()
 
     def wanted(scene: SceneClass) -> bool:
         return args.only.lower() in f"{scene.subject} {scene.name}".lower()
 
     begun = time.monotonic()
-    scores = run_all(CLASSES, wanted, args.seed, args.count)
+    scores = run_all(CLASSES, wanted, args.seed, args.count, args.processes)
     print(table(scores))
     count = sum(len(score.results) for score in scores)
     print(f"{count} scenes, seed {args.seed}, {time.monotonic() - begun:.0f} s")

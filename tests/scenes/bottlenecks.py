@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from exporter.io.drive_class import VolumeType
 from tests.scenes import loads
 from tests.scenes.drive import MIB, Job, Model
 from tests.scenes.host import Host, Second
@@ -25,12 +26,12 @@ _LEAD = 12.0
 Setup = Callable[[random.Random], Host]
 
 
-def _host(
+def host_of(
     rng: random.Random,
     drive: Model,
     *,
     one_by_one: bool = False,
-    volume: bool = False,
+    volume: VolumeType = VolumeType.DRIVE,
     cpu_count: int = 4,
     kernel: tuple[IoTicks, int] | None = None,
 ) -> Host:
@@ -46,7 +47,7 @@ def _host(
     )
 
 
-def _warm(host: Host, rng: random.Random, seconds: float = 200.0) -> None:
+def warm(host: Host, rng: random.Random, seconds: float = 200.0) -> None:
     """Lets the exporter learn the normal await of the drive."""
     one_by_one, host.one_by_one = host.one_by_one, False
     host.run(seconds, loads.light(rng, host.model))
@@ -91,22 +92,22 @@ def measure(
 
 
 def _few_readers(rng: random.Random) -> Result:
-    with _host(rng, loads.nvme(rng)) as host:
-        _warm(host, rng)
+    with host_of(rng, loads.nvme(rng)) as host:
+        warm(host, rng)
         return measure(host, [loads.reads(rng.choice([1, 4, 8, 16]))], {"none"}, is_full=False)
 
 
 def _many_short_requests(rng: random.Random) -> Result:
     ticks = (IoTicks.START, 250)
-    with _host(rng, loads.sata(rng), one_by_one=True, kernel=ticks) as host:
-        _warm(host, rng)
+    with host_of(rng, loads.sata(rng), one_by_one=True, kernel=ticks) as host:
+        warm(host, rng)
         jobs = [loads.read_rate(rng.uniform(150, 500)), loads.write_rate(rng.uniform(50, 300))]
         return measure(host, jobs, {"none"}, seconds=40, is_full=False)
 
 
 def _iowait(rng: random.Random) -> Result:
-    with _host(rng, loads.nvme(rng)) as host:
-        _warm(host, rng)
+    with host_of(rng, loads.nvme(rng)) as host:
+        warm(host, rng)
         for cpu in host.cpus:
             cpu.iowait = rng.uniform(0.4, 0.9)
         host.waits_elsewhere = rng.uniform(0.4, 1.0)
@@ -114,8 +115,8 @@ def _iowait(rng: random.Random) -> Result:
 
 
 def _computing(rng: random.Random) -> Result:
-    with _host(rng, loads.nvme(rng)) as host:
-        _warm(host, rng)
+    with host_of(rng, loads.nvme(rng)) as host:
+        warm(host, rng)
         for cpu in host.cpus:
             cpu.user, cpu.system, cpu.softirq = 0.85, 0.1, 0.03
         return measure(host, [loads.reads(rng.choice([2, 8]))], {"none"}, is_full=False)
@@ -124,24 +125,24 @@ def _computing(rng: random.Random) -> Result:
 def _limited_by_cgroup(rng: random.Random) -> Result:
     """io.max delays requests before the kernel starts to count them."""
     drive = rng.choice([loads.nvme, loads.sata])(rng)
-    with _host(rng, drive, one_by_one=True) as host:
-        _warm(host, rng)
+    with host_of(rng, drive, one_by_one=True) as host:
+        warm(host, rng)
         host.waits_elsewhere = 0.95
         return measure(host, [loads.read_rate(rng.choice([200, 500, 1000]))], {"none"}, seconds=40)
 
 
 def _commits(rng: random.Random) -> Result:
     drive = replace(loads.nvme(rng), flush_seconds=rng.choice([30e-6, 200e-6, 600e-6]))
-    with _host(rng, drive) as host:
-        _warm(host, rng)
+    with host_of(rng, drive) as host:
+        warm(host, rng)
         clients = rng.choice([1, 2, 3])
         return measure(host, [loads.commits(clients)], {"none", "unknown"})
 
 
 def _light_backup(rng: random.Random) -> Result:
     drive = loads.nvme(rng)
-    with _host(rng, drive) as host:
-        _warm(host, rng)
+    with host_of(rng, drive) as host:
+        warm(host, rng)
         jobs = [loads.read_rate(drive.read_rate * rng.uniform(0.1, 0.4) / MIB, size=MIB)]
         return measure(host, [*jobs, loads.reads(2)], {"none"}, is_full=False)
 
@@ -149,8 +150,8 @@ def _light_backup(rng: random.Random) -> Result:
 def _writeback(rng: random.Random) -> Result:
     """The kernel writes its dirty pages every 30 seconds, at the full speed of the drive."""
     drive = rng.choice([loads.nvme, loads.sata])(rng)
-    with _host(rng, drive) as host:
-        _warm(host, rng)
+    with host_of(rng, drive) as host:
+        warm(host, rng)
         begun = len(host.log)
         for _ in range(3):
             host.run(rng.uniform(1, 2.5), [loads.bulk(32, size=PAGE * 8), loads.reads(1)])
@@ -160,8 +161,8 @@ def _writeback(rng: random.Random) -> Result:
 
 def _network_card(rng: random.Random) -> Result:
     """A network card uses all of one CPU. The drive has some work on other CPUs."""
-    with _host(rng, loads.nvme(rng), cpu_count=rng.choice([8, 32, 64])) as host:
-        _warm(host, rng, 120)
+    with host_of(rng, loads.nvme(rng), cpu_count=rng.choice([8, 32, 64])) as host:
+        warm(host, rng, 120)
         network = host.cpus[0]
         network.softirq = rng.uniform(0.92, 0.99)
         network.user = network.system = 0.0
@@ -172,12 +173,25 @@ def _network_card(rng: random.Random) -> Result:
         return measure(host, jobs, {"none"}, seconds=30, is_full=False)
 
 
+def _network_and_few_completions(rng: random.Random) -> Result:
+    """The CPU of the network card also completes the few requests of a drive."""
+    with host_of(rng, loads.sata(rng), cpu_count=rng.choice([4, 16])) as host:
+        warm(host, rng, 120)
+        network = host.cpus[0]
+        network.softirq = rng.uniform(0.92, 0.99)
+        network.user = network.system = 0.0
+        network.network_per_second = rng.uniform(2e3, 50e3)
+        network.block_per_second = rng.uniform(50, 600)
+        jobs = [loads.read_rate(rng.uniform(500, 1500)), loads.reads(1)]
+        return measure(host, jobs, {"none"}, seconds=30, is_full=False)
+
+
 def _well_used(rng: random.Random) -> Result:
     """Random reads use the drive for 50 to 75 % of the time."""
     drive = rng.choice([loads.nvme, loads.sata])(rng)
     most = min(drive.reads_per_second, drive.read_rate / PAGE)
-    with _host(rng, drive) as host:
-        _warm(host, rng)
+    with host_of(rng, drive) as host:
+        warm(host, rng)
         jobs = [loads.read_rate(most * rng.uniform(0.5, 0.75), limit=1000)]
         return measure(host, jobs, {"none"}, is_full=False)
 
@@ -186,8 +200,8 @@ def _larger_reads(rng: random.Random) -> Result:
     """A scan with read-ahead uses the drive for 30 to 70 % of the time."""
     drive = rng.choice([loads.nvme, loads.sata])(rng)
     size = rng.choice([65536, 131072, 262144])
-    with _host(rng, drive) as host:
-        _warm(host, rng)
+    with host_of(rng, drive) as host:
+        warm(host, rng)
         jobs = [loads.read_rate(drive.read_rate / size * rng.uniform(0.3, 0.65), size=size)]
         return measure(host, [*jobs, loads.reads(1)], {"none"})
 
@@ -195,8 +209,8 @@ def _larger_reads(rng: random.Random) -> Result:
 def _resync(rng: random.Random) -> Result:
     """md reads and writes at its limit of 200 MB/s."""
     drive = loads.nvme(rng)
-    with _host(rng, drive) as host:
-        _warm(host, rng)
+    with host_of(rng, drive) as host:
+        warm(host, rng)
         per_second = 200e6 / (PAGE * 8)
         jobs = [
             loads.read_rate(per_second, size=PAGE * 8),
@@ -207,8 +221,8 @@ def _resync(rng: random.Random) -> Result:
 
 def _replica(rng: random.Random) -> Result:
     """A replica applies the log with one thread: a read at a time, and commits."""
-    with _host(rng, loads.nvme(rng)) as host:
-        _warm(host, rng)
+    with host_of(rng, loads.nvme(rng)) as host:
+        warm(host, rng)
         jobs = [loads.reads(1), loads.commits(1)]
         return measure(host, jobs, {"none", "unknown"}, is_full=False)
 
@@ -216,8 +230,8 @@ def _replica(rng: random.Random) -> Result:
 def _snapshot(rng: random.Random) -> Result:
     """Each first write to a chunk copies 64 KiB."""
     drive = loads.nvme(rng)
-    with _host(rng, drive) as host:
-        _warm(host, rng)
+    with host_of(rng, drive) as host:
+        warm(host, rng)
         per_second = rng.uniform(500, 3000)
         jobs = [
             loads.write_rate(per_second),
@@ -230,8 +244,8 @@ def _snapshot(rng: random.Random) -> Result:
 def _trim(rng: random.Random) -> Result:
     """fstrim on a drive that queues discards."""
     drive = loads.nvme(rng)
-    with _host(rng, drive) as host:
-        _warm(host, rng)
+    with host_of(rng, drive) as host:
+        warm(host, rng)
         jobs = [Job(DISCARD, 4096, 4, think_seconds=0.001), loads.reads(2)]
         return measure(host, jobs, {"none"}, is_full=False)
 
@@ -249,9 +263,9 @@ def _full(
 ) -> Callable[[random.Random], Result]:
     def run(rng: random.Random) -> Result:
         kernel = None if ticks is None else (ticks, 250)
-        with _host(rng, make(rng), one_by_one=one_by_one, kernel=kernel) as host:
+        with host_of(rng, make(rng), one_by_one=one_by_one, kernel=kernel) as host:
             if is_warm:
-                _warm(host, rng)
+                warm(host, rng)
             return measure(host, jobs(rng), {"device"}, seconds=45, is_full=True)
 
     return run
@@ -287,8 +301,8 @@ def _backup(rng: random.Random) -> list[Job]:
 
 def _blocking_discards(rng: random.Random) -> Result:
     drive = loads.sata(rng)
-    with _host(rng, drive) as host:
-        _warm(host, rng)
+    with host_of(rng, drive) as host:
+        warm(host, rng)
         jobs = [Job(DISCARD, 4096, rng.choice([8, 16, 32])), loads.reads(8)]
         return measure(host, jobs, {"device"}, is_full=True)
 
@@ -297,8 +311,8 @@ def _slow_bulk_beside_reads(rng: random.Random) -> Result:
     """A worn-out drive: 30 to 60 MB/s of writes, and 200 reads a second that wait behind them."""
     rate = rng.uniform(30e6, 60e6)
     drive = replace(loads.sata(rng), write_rate=rate, slow_rate=rate)
-    with _host(rng, drive, one_by_one=True, kernel=(IoTicks.START, 250)) as host:
-        _warm(host, rng)
+    with host_of(rng, drive, one_by_one=True, kernel=(IoTicks.START, 250)) as host:
+        warm(host, rng)
         size = rng.choice([MIB, MIB / 2, MIB / 4])
         jobs = [Job(1, size, rng.choice([8, 16, 30]), blocks=True), loads.read_rate(200)]
         return measure(host, jobs, {"device"}, seconds=45, is_full=True)
@@ -311,7 +325,7 @@ def _taught(
 
     def run(rng: random.Random) -> Result:
         drive = rng.choice([loads.nvme, loads.sata])(rng)
-        with _host(rng, drive) as host:
+        with host_of(rng, drive) as host:
             teach(rng, host)
             jobs = _mixed_full(rng) if drive.kind == "nvme" else _sata_reads(rng)
             return measure(host, jobs, {"device"}, seconds=45, is_full=True)
@@ -344,8 +358,8 @@ def _large_reads_before(rng: random.Random, host: Host) -> None:
 def _fail_slow(rng: random.Random) -> Result:
     """The drive takes 5 to 20 times as long for each request, and is not full."""
     drive = rng.choice([loads.nvme, loads.sata])(rng)
-    with _host(rng, drive) as host:
-        _warm(host, rng)
+    with host_of(rng, drive) as host:
+        warm(host, rng)
         host.slow_factor = 1 / rng.uniform(30, 60) if drive.kind == "nvme" else 1 / 30
         jobs = [loads.reads(2, think_seconds=0.002)]
         return measure(host, jobs, {"unknown"}, is_full=False)
@@ -359,8 +373,8 @@ def _busy_completions(host: Host, rng: random.Random) -> None:
 
 def _cpu_before_the_drive(rng: random.Random) -> Result:
     """One CPU handles all completions. Fewer requests reach the drive than it could serve."""
-    with _host(rng, loads.nvme(rng), cpu_count=rng.choice([4, 16])) as host:
-        _warm(host, rng)
+    with host_of(rng, loads.nvme(rng), cpu_count=rng.choice([4, 16])) as host:
+        warm(host, rng)
         _busy_completions(host, rng)
         jobs = [loads.reads(12, blocks=False)]
         return measure(host, jobs, {"cpu_softirq"}, seconds=60, is_full=False)
@@ -370,8 +384,8 @@ def _cpu_completes_late(rng: random.Random) -> Result:
     """Requests that the drive has served wait for the CPU, and count as in flight."""
     drive = loads.nvme(rng)
     slow_cpu = replace(drive, iops=rng.uniform(80e3, 150e3))
-    with _host(rng, drive, cpu_count=rng.choice([4, 16])) as host:
-        _warm(host, rng)
+    with host_of(rng, drive, cpu_count=rng.choice([4, 16])) as host:
+        warm(host, rng)
         host.model = slow_cpu
         _busy_completions(host, rng)
         jobs = [loads.reads(rng.choice([128, 256]), blocks=False)]
@@ -379,53 +393,17 @@ def _cpu_completes_late(rng: random.Random) -> Result:
 
 
 def _drive_and_cpu(rng: random.Random) -> Result:
-    with _host(rng, loads.nvme(rng), cpu_count=rng.choice([4, 16])) as host:
-        _warm(host, rng)
+    with host_of(rng, loads.nvme(rng), cpu_count=rng.choice([4, 16])) as host:
+        warm(host, rng)
         _busy_completions(host, rng)
         return measure(host, _deep_reads(rng), {"unknown"}, seconds=60, is_full=True)
-
-
-def _cloud_at_its_limit(rng: random.Random) -> Result:
-    with _host(rng, loads.cloud(rng), volume=True) as host:
-        _warm(host, rng)
-        jobs = [loads.reads(rng.choice([32, 64, 128]))]
-        return measure(host, jobs, {"throttled", "unknown"}, seconds=90, is_full=True)
-
-
-def _cloud_credit_ends(rng: random.Random) -> Result:
-    drive = loads.cloud(rng)
-    with _host(rng, replace(drive, limit_iops=drive.limit_iops * 4), volume=True) as host:
-        _warm(host, rng)
-        jobs = [loads.reads(32)]
-        host.run(60, jobs)
-        host.model = drive
-        return measure(host, jobs, {"throttled", "unknown"}, seconds=90, is_full=True)
-
-
-def _cloud_idle(rng: random.Random) -> Result:
-    drive = loads.cloud(rng)
-    with _host(rng, drive, volume=True) as host:
-        _warm(host, rng)
-        most = min(drive.limit_iops, drive.limit_rate / PAGE)
-        jobs = [loads.read_rate(most * rng.uniform(0.2, 0.6))]
-        return measure(host, jobs, {"none"}, is_full=False)
-
-
-def _virtio_full(rng: random.Random) -> Result:
-    """A virtual disk with deep queues on a local drive that is full. Its speed varies."""
-    drive = replace(loads.nvme(rng), kind="ssd", tags=256)
-    with _host(rng, drive, volume=True) as host:
-        host.jitter = 0.25
-        _warm(host, rng)
-        jobs = [loads.reads(256)]
-        return measure(host, jobs, {"device", "unknown"}, is_full=True)
 
 
 def _encrypted(rng: random.Random) -> Result:
     """dm-crypt above the drive writes with its own queue; the drive is full."""
     drive = rng.choice([loads.sata, loads.nvme])(rng)
-    with _host(rng, drive) as host:
-        _warm(host, rng)
+    with host_of(rng, drive) as host:
+        warm(host, rng)
         depth = 32 if drive.kind == "ssd" else 256
         return measure(host, [Job(1, PAGE, depth, is_random=True)], {"device"}, is_full=True)
 
@@ -446,7 +424,7 @@ _NONE: dict[str, Callable[[random.Random], Result]] = {
     "replica, one thread (or unknown)": _replica,
     "snapshot, copy on write": _snapshot,
     "fstrim, queued": _trim,
-    "cloud volume below its limit": _cloud_idle,
+    "network card and idle drive share a CPU": _network_and_few_completions,
 }
 
 _DEVICE: dict[str, Callable[[random.Random], Result]] = {
@@ -474,9 +452,6 @@ _OTHER: dict[str, tuple[str, Callable[[random.Random], Result]]] = {
     "one CPU, before the drive": ("cpu_softirq", _cpu_before_the_drive),
     "one CPU completes late": ("cpu_softirq or unknown", _cpu_completes_late),
     "drive and CPU both full": ("unknown", _drive_and_cpu),
-    "cloud volume at its limit": ("throttled or unknown", _cloud_at_its_limit),
-    "cloud volume, credit ends": ("throttled or unknown", _cloud_credit_ends),
-    "virtio, local drive full": ("device or unknown", _virtio_full),
 }
 
 CLASSES = [

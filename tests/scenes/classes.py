@@ -1,10 +1,11 @@
 """The list of all classes of scenes."""
 
-from tests.scenes import baselines, bottlenecks, falloffs, stalls, wear
+from tests.scenes import baselines, bottlenecks, falloffs, stalls, volumes, wear
 from tests.scenes.table import SceneClass
 
 CLASSES: list[SceneClass] = [
     *bottlenecks.CLASSES,
+    *volumes.CLASSES,
     *stalls.CLASSES,
     *falloffs.CLASSES,
     *baselines.CLASSES,

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from exporter.io.drive_class import Drive
+from exporter.io.drive_class import Drive, VolumeType
 from exporter.io.slowdown import SlowdownEvidence
 from tests.scenes import loads
 from tests.scenes.drive import MIB, Job, Model
@@ -260,7 +260,9 @@ def _limited(rng: random.Random, drive: Model) -> list[Job]:
 def _cloud_credit(rng: random.Random) -> Result:
     drive = loads.cloud(rng)
     with _host(rng, replace(drive, limit_rate=drive.limit_rate * 4, limit_iops=64e3)) as host:
-        host.sampler.update_drives({"sdx": replace(_drive_of(host), volume=True)})
+        host.sampler.update_drives(
+            {"sdx": replace(_drive_of(host), volume=True, volume_type=VolumeType.CLOUD)}
+        )
         jobs = [loads.bulk(16, size=MIB / 4)]
         host.run(rng.uniform(30, 60), jobs)
         host.model = drive

@@ -14,7 +14,7 @@ from exporter.collector_status import CollectorStatus
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
 from exporter.io.disk_rules import DiskRules
-from exporter.io.drive_class import Drive, DriveClass
+from exporter.io.drive_class import Drive, DriveClass, VolumeType
 from exporter.io.sampler import Sampler
 from exporter.io.slowdown import SlowdownEvidence
 from tests.fakes import FakeClock
@@ -72,7 +72,7 @@ class Host:
     hz: int = 250
     cpu_count: int = 4
     interval: float = 1.0
-    volume: bool = False
+    volume: VolumeType = VolumeType.DRIVE
     one_by_one: bool = False
     evidence: SlowdownEvidence = field(default_factory=SlowdownEvidence)
     jitter: float = 0.08
@@ -114,7 +114,12 @@ class Host:
             evidence=lambda _device: self.evidence,
         )
         kind = DriveClass(self.model.kind)
-        drive = Drive(self.model.name, kind, volume=self.volume)
+        drive = Drive(
+            self.model.name,
+            kind,
+            volume=self.volume is not VolumeType.DRIVE,
+            volume_type=self.volume,
+        )
         self.sampler.update_drives({"sdx": drive})
         self._sample(log=False)
 

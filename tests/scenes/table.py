@@ -98,12 +98,19 @@ def _run_some(index: int, seed: int, first: int, end: int) -> list[Result]:
 
 
 def run_all(
-    classes: Sequence[SceneClass], wanted: Callable[[SceneClass], bool], seed: int, count: int
+    classes: Sequence[SceneClass],
+    wanted: Callable[[SceneClass], bool],
+    seed: int,
+    count: int,
+    processes: int | None = None,
 ) -> list[Score]:
-    """Runs `count` scenes of each wanted class on all CPUs; returns a score per class."""
+    """Runs `count` scenes of each wanted class; returns a score per class.
+
+    processes: the number of processes; None means one per CPU.
+    """
     chosen = [index for index, scene in enumerate(classes) if wanted(scene)]
     piece = 5
-    with ProcessPoolExecutor() as pool:
+    with ProcessPoolExecutor(processes) as pool:
         futures = {
             index: [
                 pool.submit(_run_some, index, seed, first, min(first + piece, count))

@@ -16,11 +16,6 @@ _SEED = 41
 
 #: The classes that are not judged correctly in this part.
 UNRELIABLE = {
-    "Bottleneck: network card owns a CPU",
-    "Bottleneck: one CPU completes late",
-    "Bottleneck: drive and CPU both full",
-    "Bottleneck: cloud volume at its limit",
-    "Bottleneck: cloud volume, credit ends",
     "Falloff: the writes become random",
     "Wear-out: independent days",
     "Wear-out: 1 to 2.5 % a day",
