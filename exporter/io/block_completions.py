@@ -28,9 +28,9 @@ class BlockCompletions:
         self._last: tuple[float, RawFile] | None = None
         self._cpus: frozenset[int] | None = None
 
-    def observe(self, now: float, raw: RawFile) -> None:
-        """Records a reading at the monotonic time `now`, in seconds."""
-        if self._last is not None and now - self._last[0] < _LEAST_SECONDS:
+    def observe(self, now: float, raw: RawFile | None) -> None:
+        """Records a reading at the monotonic time `now`, in seconds; None is not recorded."""
+        if raw is None or (self._last is not None and now - self._last[0] < _LEAST_SECONDS):
             return
         self._previous, self._last, self._cpus = self._last, (now, raw), None
 

@@ -3,8 +3,14 @@
 from dataclasses import dataclass, field
 
 from exporter.io.accumulators import MAX_WINDOW_SECONDS, MonotonicCounter, RollingMax
+from exporter.io.block_completions import BlockCompletions
 from exporter.io.interval import CpuInterval
-from exporter.io.verdict import VerdictRules, softirq_is_saturated
+from exporter.io.verdict import (
+    VerdictRules,
+    completing_cpu_is_full,
+    cpu_is_bottleneck,
+    softirq_is_saturated,
+)
 from exporter.linux.proc_stat import CpuStat
 
 
@@ -54,3 +60,18 @@ class CpuActivity:
         self.is_softirq_saturated = softirq_is_saturated(shares, rules)
         if self.is_softirq_saturated:
             self.softirq_saturated_seconds += seconds
+
+    def delays_completions(
+        self, shares: CpuInterval | None, completions: BlockCompletions, rules: VerdictRules
+    ) -> tuple[bool, bool]:
+        """Returns the results of `cpu_is_bottleneck` and `completing_cpu_is_full`.
+
+        shares: those of the last call of `record`; None if it was not called for this interval.
+        """
+        if shares is None or not self.is_softirq_saturated:
+            return False, False
+        completing = completions.cpus(rules.block_softirqs_per_second)
+        return (
+            cpu_is_bottleneck(shares, completing, rules),
+            completing_cpu_is_full(shares, completing, rules),
+        )

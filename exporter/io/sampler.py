@@ -36,7 +36,7 @@ from exporter.io.interval import (
 )
 from exporter.io.recent_activity import RecentActivity
 from exporter.io.slowdown import SlowdownEvidence
-from exporter.io.verdict import Verdict, completing_cpu_is_full, cpu_is_bottleneck
+from exporter.io.verdict import Verdict
 from exporter.linux import diskstats, files, pressure, proc_stat
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.files import Parsed, RawFile
@@ -226,9 +226,7 @@ class Sampler:
         self._pending_bytes = 0
         if pending:
             # Once for all pending samples: only a saturated CPU needs it.
-            now, softirqs = self._sources.read_softirqs()
-            if softirqs is not None:
-                self._completions.observe(now, softirqs)
+            self._completions.observe(*self._sources.read_softirqs())
         for sample in pending:
             self._process(sample)
 
@@ -246,12 +244,9 @@ class Sampler:
         is_comparable = self._flushed_at is not None and seconds > 0 and not gap
         shares = self._advance_cpus(now, cpus, seconds, is_comparable=is_comparable)
         ratios = pressure_ratios(self._pressure if is_comparable else None, waiting, seconds)
-        is_cpu_bound = is_cpu_full = False
-        rules = self._rules.bottleneck
-        if shares is not None and self.cpu.is_softirq_saturated:
-            completing = self._completions.cpus(rules.block_softirqs_per_second)
-            is_cpu_bound = cpu_is_bottleneck(shares, completing, rules)
-            is_cpu_full = completing_cpu_is_full(shares, completing, rules)
+        is_cpu_bound, is_cpu_full = self.cpu.delays_completions(
+            shares, self._completions, self._rules.bottleneck
+        )
         context = DiskContext(is_cpu_bound, ratios[0], is_cpu_full)
         self.recent.begin(ratios, shares, round(seconds / self.interval) if gap else 0)
         self._advance_disks(now, lines, context, seconds, is_comparable=is_comparable)

@@ -30,6 +30,7 @@ ALLOWED = {
     "exporter.linux.proc_stat",
     "exporter.linux.device_identity",
     "exporter.linux.files",
+    "exporter.linux.pressure",
     "exporter.linux.softirqs",
 }
 
