@@ -129,9 +129,13 @@ class CgroupSettings:
     """The collector `cgroup`.
 
     groups: control groups to export in addition to mysqld's, such as "system.slice/backup.service".
+
+    services: the number of busiest services of each device that are exported by name, 0 to 50. The
+    services of mysqld and of `groups` are exported in addition. 0 disables the ranking.
     """
 
     groups: tuple[str, ...] = ()
+    services: int = 5
 
 
 class SmartSource(str, Enum):

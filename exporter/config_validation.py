@@ -118,6 +118,7 @@ def validated(settings: Settings) -> Settings:
     _between("sampler.interval_seconds", settings.sampler.interval_seconds, 0.1, 10)
     _between("survey.interval_seconds", settings.survey.interval_seconds, 5, 3600)
     _between("survey.keep_role_days", settings.survey.keep_role_days, 0, 365)
+    _between("cgroup.services", settings.cgroup.services, 0, 50)
     _one_of("log.level", settings.log.level, _LOG_LEVELS)
     _one_of("log.format", settings.log.format, _LOG_FORMATS)
     for name in settings.collector:

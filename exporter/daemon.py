@@ -17,6 +17,7 @@ from exporter.clock import Clock, SystemClock
 from exporter.config import Settings
 from exporter.drive_journal import DriveJournal
 from exporter.errors import ConfigError
+from exporter.io.service_watch import REFRESH_SECONDS
 from exporter.metrics.exposition import render
 from exporter.metrics.page import PageCache
 from exporter.monitor import Monitor
@@ -107,9 +108,11 @@ def print_page(settings: Settings, environment: dict[str, str], out: BinaryIO) -
     monitor.refresh_host()
     if monitor.health is not None:
         monitor.health.read_once()
-    monitor.sampler.tick()
-    clock.sleep(settings.sampler.interval_seconds)
-    monitor.sampler.tick()
+    for is_last in (False, True):
+        monitor.sampler.tick()
+        monitor.refresh_services()
+        if not is_last:
+            clock.sleep(settings.sampler.interval_seconds)
     out.write(render(monitor.samples(), openmetrics=False))
     out.flush()
 
@@ -208,6 +211,9 @@ class _Threads:
         self._refreshing_slc = PeriodicThread(
             "slc", monitor.refresh_slc, lambda: 2 * monitor.settings.survey.interval_seconds, clock
         )
+        self._watching_services = PeriodicThread(
+            "services", monitor.refresh_services, lambda: REFRESH_SECONDS, clock
+        )
         self._health_threads: list[LoopThread] = []
         if monitor.health is not None:
             source, wear = monitor.health.source, monitor.health.wear
@@ -238,8 +244,10 @@ class _Threads:
                 " the page is served without them until it has ended",
                 _FIRST_SURVEY_TIMEOUT_SECONDS,
             )
-        for periodic in (self._sampling, self._saving):
+        for periodic in (self._sampling, self._saving, self._watching_services):
             periodic.start()
+        # The topology is known now, so the first reading is the base of the second one.
+        self._watching_services.trigger()
         if self._monitor.slc is not None:
             self._refreshing_slc.start()
             self._refreshing_slc.trigger()

@@ -19,6 +19,7 @@ from exporter.io import accumulators, last_roles, survey
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
 from exporter.io.sampler import Sampler
+from exporter.io.service_watch import ServiceWatch
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
 from exporter.io.survey import TopologySurvey
 from exporter.linux import softirqs, softnet_stat
@@ -62,6 +63,7 @@ class Monitor:
     state_directory: contains the write budget of the probes. With None probes are disabled.
 
     Attributes:
+    services: the I/O of systemd services and containers, refreshed by `refresh_services`.
     health: monitors SMART data; None if the collector `smart` is disabled.
     probe: runs scheduled probes; None if they are disabled.
     slc: reads the results of write cache probes; None if the collector `probe` is disabled or if
@@ -116,6 +118,12 @@ class Monitor:
         self.sampler.cpu.iowait = accumulators.restored_counter(state.get("iowait"), self._boot_id)
         on_drives, roles = self.sampler.update_drives, last_roles.from_state(state.get("roles"))
         self.survey = TopologySurvey(settings, clock, self.collector_status, on_drives, roles)
+        self.services = ServiceWatch(
+            clock,
+            lambda: self.settings,
+            lambda: self.survey.topology,
+            lambda name: self._is_exported(name),  # noqa: PLW0108  `reconfigure` replaces it
+        )
         self._saved_inventory = state.get("inventory")
         self.health = self._new_health_monitor(children, history) if is_enabled["smart"] else None
         self._smart_collector = self._new_smart_collector()
@@ -130,7 +138,7 @@ class Monitor:
             "softirqs": self._softirqs,
             "softnet": self._softnet,
             "pressure": self._pressure,
-            "cgroup": self._cgroup,
+            "cgroup": lambda: cpu_collector.read_services(settings.path.sysfs, self.services),
             "disk": lambda: self._sampled(self._disk),
             "device": self._device,
             "filesystem": self._filesystem,
@@ -180,6 +188,11 @@ class Monitor:
         """Read the results of write cache probes from their files. This may block on a disk."""
         if self.slc is not None:
             self.collector_status.collect("probe", "slc", self.slc.refresh)
+
+    def refresh_services(self) -> None:
+        """Read the I/O of all services; see `ServiceWatch`."""
+        if self.settings.collector["cgroup"]:
+            self.collector_status.collect("cgroup", "services", self.services.refresh)
 
     def samples(self) -> Iterable[Sample]:
         """Yields the samples of the metrics page. A collector that fails yields no samples."""
@@ -340,20 +353,6 @@ class Monitor:
             parsed.value, node_exporter=self.settings.compat.node_exporter
         )
         return Parsed(list(samples), parsed.faults)
-
-    def _cgroup(self) -> Parsed[list[Sample]]:
-        topology = self.survey.topology
-        servers = [] if topology is None else [server.cgroup for server in topology.servers]
-        groups = [*filter(None, servers), *self.settings.cgroup.groups]
-        names_by_number = {
-            device.block.number: name
-            for name, device in self._devices().items()
-            if device.block.number is not None and self._is_exported(name)
-        }
-        parsed = cpu_collector.read_cgroups(self.settings.path.sysfs, groups)
-        return Parsed(
-            list(cpu_collector.cgroup_samples(parsed.value, names_by_number)), parsed.faults
-        )
 
     def _device(self) -> Parsed[list[Sample]]:
         topology = self.survey.topology

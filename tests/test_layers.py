@@ -94,6 +94,7 @@ MAY_IMPORT: dict[str, set[str]] = {
             "config",
             "drive_journal",
             "errors",
+            "io",
             "logs",
             "metrics",
             "monitor",

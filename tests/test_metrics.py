@@ -67,7 +67,7 @@ LABELS = {
     *("device", "serial", "controller", "model", "family", "firmware", "wwn", "transport"),
     *("protocol", "rotational", "scheduler", "write_cache", "fua", "discard", "mountpoint"),
     *("fstype", "role", "partition", "severity", "block", "op", "source", "window", "cause"),
-    *("mode", "cpu", "vector", "cgroup", "collector", "reason"),
+    *("mode", "cpu", "vector", "cgroup", "service", "collector", "reason"),
     *("version", "python", "smartctl", "fio", "kernel"),
     *("sensor", "level", "warning", "bit", "bound", "method", "issue", "id", "attribute"),
     *("result", "command", "idle", "pool", "state", "action"),

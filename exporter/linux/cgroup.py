@@ -1,17 +1,34 @@
-"""Reads how many bytes a control group (cgroup v2) read and wrote on each device, from io.stat.
+"""Reads how much control groups (cgroup v2) read and wrote on each device, and lists the services.
 
+The counters are in io.stat:
 https://docs.kernel.org/admin-guide/cgroup-v2.html#io-interface-files
 
 A line of the file::
 
     259:0 rbytes=90430464 wbytes=299008000 rios=8950 wios=1252 dbytes=50331648 dios=3021
+
+A service is a control group (cgroup v2) at which systemd or a container runtime starts processes.
+The tree above consists of slices and similar groups, which have no processes of their own:
+https://systemd.io/CGROUP_DELEGATION/. The counters of a group include those of the groups below,
+also of those that were removed.
+
+Examples of paths, and the names that `service_name` returns::
+
+    system.slice/mysql.service                                          mysql.service
+    system.slice/docker-<64 digits>.scope                               docker-0123456789ab.scope
+    kubepods.slice/kubepods-pod<uid>.slice/cri-containerd-<id>.scope    cri-containerd-….scope
+    docker/<64 digits>                                                  docker/0123456789ab
+    user.slice/user-1000.slice/session-3.scope                          user-1000.slice
+    user.slice/user-1000.slice/user@1000.service/app.slice/b.service    user@1000/b.service
 """
 
 import os
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import LimitReached, ParseError
+from exporter.errors import Faults, LimitReached, NotAvailable, ParseError, SourceError
 from exporter.linux import files
 from exporter.linux.files import Parsed
 
@@ -19,12 +36,44 @@ from exporter.linux.files import Parsed
 _MAX_FILE_BYTES = 1 << 20
 
 
+#: The maximum number of groups whose io.stat is read, the maximum number of directories that are
+#: listed, and the maximum depth. A host with 500 containers of Kubernetes has about 1,000 groups
+#: in 500 directories and 5 levels. A user can create groups below his own one.
+MAX_GROUPS, MAX_DIRECTORIES, MAX_DEPTH = 4096, 2048, 10
+
+#: The maximum size of io.stat of one group, in bytes. It has about 100 bytes for each device.
+_MAX_GROUP_BYTES = 1 << 18
+
+#: Matches the names of groups that are a service, whatever groups it creates below.
+_UNIT = re.compile(r".+\.(service|scope|socket|mount|swap)")
+
+#: Matches the IDs of containers and of pods. Their first 12 and 8 digits are unique on a host.
+_CONTAINER_ID = re.compile(r"([0-9a-f]{12})[0-9a-f]{52}")
+_POD_ID = re.compile(r"pod([0-9a-f]{8})[-_0-9a-f]{24,28}")
+
+#: Matches units that get a new name each time they start, so that they have one name here.
+_SESSION = re.compile(r"session-[^.]+\.scope")
+_TRANSIENT = re.compile(r"run-[a-z]?[0-9a-f][-0-9a-z]*\.(service|scope)")
+
+
 @dataclass(frozen=True, slots=True)
 class CgroupIo:
-    """The I/O of one control group on one device, in bytes since the group was created."""
+    """The I/O of one control group on one device since the group was created.
+
+    The kernel counts a request when it is issued to the device, before requests are merged and
+    after they are split. So the numbers of requests differ from those of /proc/diskstats. The
+    device is a whole disk. A request to a stacked device is counted there, and again on the disk
+    below, if the driver issues it for the same group. dm-crypt, RAID 5 and ZFS issue requests from
+    threads of the kernel, which belong to no group.
+
+    read_bytes, written_bytes: the bytes.
+    reads, writes: the numbers of requests; None if the line lacks them.
+    """
 
     read_bytes: int
     written_bytes: int
+    reads: int | None = None
+    writes: int | None = None
 
 
 #: The counters of a control group, keyed by the device number ``major:minor``.
@@ -76,8 +125,176 @@ def parse_io_stat(text: str) -> Parsed[IoStat]:
             values = dict(pair.split("=", 1) for pair in pairs)
             major, minor = (int(part) for part in device.split(":"))
             stat[f"{major}:{minor}"] = CgroupIo(
-                files.parse_counter(values["rbytes"]), files.parse_counter(values["wbytes"])
+                *(files.parse_counter(values[key]) for key in ("rbytes", "wbytes")),
+                *(
+                    files.parse_counter(values[key]) if key in values else None
+                    for key in ("rios", "wios")
+                ),
             )
         except (ValueError, KeyError):
             faults.add(ParseError(f"io.stat:{number}: {line[:120]!r}"))
     return Parsed(stat, faults.listed())
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceGroup:
+    """A control group with its counters.
+
+    path: the path below the root of the hierarchy, such as "system.slice/mysql.service".
+    name: the name of the service, from `service_name`.
+    parent: the path of the group above; None if that group is the root.
+    inode: the number that the kernel gave this group. A group that is created again gets another.
+    io_stat: the content of io.stat; None if it could not be read.
+    """
+
+    path: str
+    name: str
+    parent: str | None
+    inode: int
+    io_stat: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceTree:
+    """The groups of a host.
+
+    groups: each group follows the groups below it. Its counters were read after theirs.
+    uncounted: the paths of the slices whose services are not counted one by one, because the io
+        controller is not enabled for them.
+    is_complete: false if a limit was reached.
+    """
+
+    groups: tuple[ServiceGroup, ...]
+    uncounted: tuple[str, ...]
+    is_complete: bool = True
+
+
+def read_services(root: Path) -> Parsed[ServiceTree]:
+    """Returns the groups below a root of the cgroup v2 hierarchy, and slices without counters.
+
+    Raises:
+        NotAvailable: `root` is no cgroup v2 hierarchy, or it has no io controller. The message
+            states what to do.
+    """
+    controllers = files.read_attribute(root / "cgroup.controllers")
+    if "io" not in (controllers or "").split():
+        raise NotAvailable(
+            f"I/O by service is unknown: {root} has no cgroup v2 with the io controller "
+            "(boot with systemd.unified_cgroup_hierarchy=1)"
+        )
+    if not _counts_children(str(root)):
+        raise NotAvailable(
+            f"I/O by service is unknown: the io controller is not enabled below {root} "
+            "(set DefaultIOAccounting=yes in /etc/systemd/system.conf and reboot)"
+        )
+    walk = _Walk(str(root))
+    groups = tuple(walk.groups_in(None, 1))
+    return Parsed(
+        ServiceTree(groups, tuple(walk.uncounted), walk.is_complete), walk.faults.listed()
+    )
+
+
+def service_name(path: str) -> str:
+    """Returns the name of the service whose group has this path; see the module docstring.
+
+    The name is that of the unit. Units that get a new name at each start have a common name. A
+    group below a container or a user's service manager has the name of that group as a prefix.
+
+    path: the path below the root, not empty.
+    """
+    *above, last = path.split("/")
+    if _SESSION.fullmatch(last) and above:
+        return above[-1]
+    if found := _TRANSIENT.fullmatch(last):
+        last = f"run-*.{found[1]}"
+    owners = (name for name in reversed(above) if not name.endswith(".slice"))
+    owner = next(owners, None)
+    return _shortened(last) if owner is None else f"{_shortened(owner)}/{_shortened(last)}"
+
+
+def owning_service(path: str) -> str | None:
+    """Returns the name of the service that a process belongs to; None if it belongs to none.
+
+    path: the path of the process's group, as in /proc/<pid>/cgroup. It may be below a service.
+    """
+    parts = [part for part in path.split("/") if part]
+    for end, part in enumerate(parts, start=1):
+        if _is_service(part):
+            return service_name("/".join(parts[:end]))
+    return service_name("/".join(parts)) if parts else None
+
+
+def _shortened(name: str) -> str:
+    name = _CONTAINER_ID.sub(r"\1", name)
+    name = _POD_ID.sub(r"pod\1", name)
+    return name.removesuffix(".service") if name.startswith("user@") else name
+
+
+def _counts_children(path: str) -> bool:
+    """Returns True if the groups in this group have a file io.stat."""
+    enabled = files.read_attribute(f"{path}/cgroup.subtree_control")
+    return "io" in (enabled or "").split()
+
+
+def _is_service(name: str) -> bool:
+    return _UNIT.fullmatch(name) is not None and not name.startswith("user@")
+
+
+class _Walk:
+    """Reads the tree once."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._groups = self._directories = 0
+        self.uncounted: list[str] = []
+        self.faults = Faults()
+        self.is_complete = True
+
+    def groups_in(self, parent: str | None, depth: int) -> Iterator[ServiceGroup]:
+        """Yields all groups below a group, the deepest ones first."""
+        for name, inode in self._children(parent):
+            if self._groups >= MAX_GROUPS:
+                self._limit(f"only the first {MAX_GROUPS} groups are used")
+                return
+            self._groups += 1
+            path = name if parent is None else f"{parent}/{name}"
+            if not _is_service(name):
+                if depth >= MAX_DEPTH:
+                    self._limit(f"groups more than {MAX_DEPTH} levels deep are not listed")
+                elif _counts_children(f"{self._root}/{path}"):
+                    yield from self.groups_in(path, depth + 1)
+                elif name == "system.slice":
+                    self.uncounted.append(path)
+            raw = files.read_raw(f"{self._root}/{path}/io.stat", _MAX_GROUP_BYTES)
+            try:
+                files.decode(raw)
+            except NotAvailable:
+                continue  # The group was removed.
+            except SourceError as e:
+                self.faults.add(e)
+            content = raw.content if raw.error is None else None
+            yield ServiceGroup(path, service_name(path), parent, inode, content)
+
+    def _children(self, parent: str | None) -> list[tuple[str, int]]:
+        """Returns the names and the inode numbers of the groups in a group, sorted by name."""
+        if self._directories >= MAX_DIRECTORIES:
+            self._limit(f"only the first {MAX_DIRECTORIES} directories are listed")
+            return []
+        self._directories += 1
+        directory = self._root if parent is None else f"{self._root}/{parent}"
+        children: list[tuple[str, int]] = []
+        try:
+            with os.scandir(directory) as entries:
+                for entry in entries:
+                    if len(children) > MAX_GROUPS:
+                        break
+                    if entry.is_dir(follow_symlinks=False):
+                        children.append((entry.name, entry.inode()))
+        except OSError:
+            return []  # The group was removed.
+        return sorted(children)
+
+    def _limit(self, what: str) -> None:
+        if self.is_complete:
+            self.is_complete = False
+            self.faults.add(LimitReached(f"{self._root}: {what}"))

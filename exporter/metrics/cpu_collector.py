@@ -13,6 +13,8 @@ from pathlib import Path
 from exporter.errors import NotAvailable, ParseError, SourceError
 from exporter.io.accumulators import MAX_WINDOW, MonotonicCounter
 from exporter.io.sampler import Sampler
+from exporter.io.service_watch import ServiceWatch
+from exporter.io.services import ServiceIo
 from exporter.linux import cgroup, pressure
 from exporter.linux.cgroup import IoStat
 from exporter.linux.files import Parsed
@@ -193,3 +195,33 @@ def cgroup_samples(groups: Sequence[CgroupUsage], devices: Mapping[str, str]) ->
             if device := devices.get(number):
                 yield metrics.CGROUP_READ_BYTES(io_bytes.read_bytes, group.name, device)
                 yield metrics.CGROUP_WRITTEN_BYTES(io_bytes.written_bytes, group.name, device)
+
+
+def read_services(sys: Path, services: ServiceWatch) -> Parsed[list[Sample]]:
+    """Returns the samples of mysqld's and the configured control groups, and of busy services.
+
+    The groups are read now, and the services were read earlier.
+
+    sys: the path of /sys.
+    """
+    parsed = read_cgroups(sys, services.configured_groups())
+    samples = [
+        *cgroup_samples(parsed.value, services.names_by_number()),
+        *service_samples(services.totals),
+    ]
+    return Parsed(samples, parsed.faults)
+
+
+def service_samples(
+    totals: Mapping[str, Sequence[tuple[str, ServiceIo]]],
+) -> Iterator[Sample]:
+    """Yields the bytes and the requests of the busiest services of each device.
+
+    totals: pairs of the name of the service and its I/O, keyed by device.
+    """
+    for device, services in totals.items():
+        for name, io in services:
+            yield metrics.SERVICE_READ_BYTES(io.read_bytes, device, name)
+            yield metrics.SERVICE_WRITTEN_BYTES(io.written_bytes, device, name)
+            yield metrics.SERVICE_READS(io.reads, device, name)
+            yield metrics.SERVICE_WRITES(io.writes, device, name)

@@ -119,3 +119,19 @@ CGROUP_WRITTEN_BYTES = MetricDesc(
     ("cgroup", "device"),
     "counter",
 )
+
+
+def _service(name: str, text: str) -> MetricDesc:
+    return MetricDesc(
+        f"ssd_service_io_{name}_total",
+        f"{text} (io.stat of cgroup v2, since the service is among the busiest of the device). "
+        "`other` is all other services; I/O of the kernel itself is not included.",
+        ("device", "service"),
+        "counter",
+    )
+
+
+SERVICE_READ_BYTES = _service("read_bytes", "Bytes that the service read from the device")
+SERVICE_WRITTEN_BYTES = _service("written_bytes", "Bytes that the service wrote to the device")
+SERVICE_READS = _service("read_requests", "Read requests of the service, before merging")
+SERVICE_WRITES = _service("write_requests", "Write requests of the service, before merging")

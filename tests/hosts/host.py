@@ -14,6 +14,7 @@ from typing import TypeVar
 from exporter.config import Settings, SmartSource
 from exporter.config_validation import parse_record
 from exporter.errors import CommandError
+from exporter.io.service_watch import REFRESH_SECONDS
 from exporter.metrics.desc import Sample
 from exporter.metrics.device_families import FILESYSTEM_AVAIL, FILESYSTEM_SIZE
 from exporter.metrics.exposition import render
@@ -101,7 +102,7 @@ class Host:
             children=lambda: FakeChildren(self._smartctl),
         )
         self._has_changed = False
-        self._surveyed_at = self.clock.monotonic()
+        self._surveyed_at = self._services_read_at = self.clock.monotonic()
         self._samples: list[Sample] = []
 
     def play(self) -> "Host":
@@ -109,6 +110,7 @@ class Host:
         self.monitor.refresh_host()
         self.monitor.sampler.tick()
         self.monitor.sampler.on_change(self._note_change)
+        self.monitor.refresh_services()
         self._poll_drives()
         for folder, step in self._steps:
             if step.overlay:
@@ -183,6 +185,9 @@ class Host:
             self.clock.monotonic() - self._surveyed_at >= self.case.settings.survey.interval_seconds
         ):
             self._survey()
+        if self.clock.monotonic() - self._services_read_at >= REFRESH_SECONDS:
+            self._services_read_at = self.clock.monotonic()
+            self.monitor.refresh_services()
         self._poll_drives()
 
     def _survey(self) -> None:

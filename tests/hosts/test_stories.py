@@ -280,3 +280,24 @@ def test_new_drive_with_an_old_name_has_its_own_history(page: Pages) -> None:
     assert seconds is not None
     assert 2 <= seconds <= 3
     assert 500 * seconds == sata.value("ssd_disk_write_await_seconds_count", device="sdb")
+
+
+def test_a_backup_beside_mysqld_is_named(page: Pages) -> None:
+    host = page("busy-services")
+
+    def services(name: str, device: str) -> dict[str, float]:
+        family = f"ssd_service_io_{name}_bytes_total"
+        found = (s for s in host.samples if s.name == family and s.labels["device"] == device)
+        return {sample.labels["service"]: sample.value for sample in found}
+
+    read = services("read", "nvme1n1")
+    assert (1410e6, 900e6) == (read["mysql.service"], read["xtrabackup.service"])
+    written = services("written", "nvme1n1")
+    assert 7 == len(written), "mysqld, the five busiest services and the others"
+    # 200 MB of mysqld and 84 MB of the small services in each interval, 5 MB of a short-lived one.
+    assert 2 * (200e6 + 84e6) + 5e6 == sum(written.values())
+    assert {
+        "mysql.service": 2e6,
+        "systemd-journald.service": 8e6,
+        "other": 10e6,
+    } == services("written", "nvme0n1")

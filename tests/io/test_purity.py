@@ -19,12 +19,13 @@ PURE = (
     "block_completions",
     "volume_models",
     "throttling",
+    "services",
 )
 
 #: Modules that a pure module may import from the standard library and from the exporter. Those of
 #: `linux` and `drives` are used for their records and constants only.
 ALLOWED = {
-    *("collections", "collections.abc", "dataclasses", "enum", "math", "typing"),
+    *("collections", "collections.abc", "dataclasses", "enum", "math", "operator", "typing"),
     *(f"exporter.io.{name}" for name in PURE),
     *("exporter.drives.health", "exporter.linux.diskstats", "exporter.linux.links"),
     "exporter.linux.proc_stat",
@@ -32,6 +33,7 @@ ALLOWED = {
     "exporter.linux.files",
     "exporter.linux.pressure",
     "exporter.linux.softirqs",
+    "exporter.linux.cgroup",
 }
 
 #: Names from these modules that read files.

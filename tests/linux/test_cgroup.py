@@ -16,7 +16,7 @@ TEXT = """\
 8:16 rbytes=0 wbytes=4096 rios=0 wios=1 dbytes=0 dios=0
 """
 
-STAT = {"259:0": CgroupIo(90430464, 299008000), "8:16": CgroupIo(0, 4096)}
+STAT = {"259:0": CgroupIo(90430464, 299008000, 8950, 1252), "8:16": CgroupIo(0, 4096, 0, 1)}
 
 
 def test_bytes_by_device_number() -> None:
@@ -37,7 +37,7 @@ def test_device_without_counters_is_skipped() -> None:
 def test_unknown_keys_are_ignored() -> None:
     """For example those of io.cost and io.latency, in any order."""
     line = "8:16 cost.usage=5 wbytes=4096 use_delay=0 rbytes=0 depth=max\n"
-    assert {"8:16": STAT["8:16"]} == cgroup.parse_io_stat(line).value
+    assert {"8:16": CgroupIo(0, 4096)} == cgroup.parse_io_stat(line).value
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,7 @@ def test_unknown_keys_are_ignored() -> None:
         "8:0 rbytes=1 wbytes=x",
         "8:0 rbytes=-1 wbytes=1",
         "8:0 rbytes=1 wbytes",
+        "8:0 rbytes=1 wbytes=1 rios=x wios=1",
         "8 rbytes=1 wbytes=1",
         "8:0:1 rbytes=1 wbytes=1",
         "a:b rbytes=1 wbytes=1",
@@ -81,7 +82,7 @@ def test_round_trip(
         f"{major}:{minor} rbytes={read} wbytes={written} rios=1 wios=1 dbytes=0 dios=0\n"
         for (major, minor), (read, written) in devices.items()
     )
-    expected = {f"{a}:{b}": CgroupIo(*counted) for (a, b), counted in devices.items()}
+    expected = {f"{a}:{b}": CgroupIo(*counted, 1, 1) for (a, b), counted in devices.items()}
     parsed = cgroup.parse_io_stat(text)
     assert (expected, ()) == (parsed.value, parsed.faults)
 

@@ -141,7 +141,7 @@ def group(root: Path, name: str = MYSQL, **files: str) -> None:
 def test_pressure_and_bytes_of_a_group(root: Path, tmp_path: Path) -> None:
     group(root, io_pressure=SOME + FULL, io_stat=IO)
     found = cpu_collector.read_cgroups(tmp_path, [MYSQL])
-    expected = [CgroupUsage(MYSQL, Pressure(3, 2), {"8:0": CgroupIo(10, 20)})]
+    expected = [CgroupUsage(MYSQL, Pressure(3, 2), {"8:0": CgroupIo(10, 20, 1, 1)})]
     assert (expected, ()) == (found.value, found.faults)
 
 
@@ -176,7 +176,7 @@ def test_missing_group_files_are_none(root: Path, tmp_path: Path) -> None:
 def test_a_broken_file_affects_only_itself_and_names_its_group(root: Path, tmp_path: Path) -> None:
     group(root, io_pressure="garbage\n", io_stat=IO + "x\n")
     found = cpu_collector.read_cgroups(tmp_path, [MYSQL])
-    assert [CgroupUsage(MYSQL, None, {"8:0": CgroupIo(10, 20)})] == found.value
+    assert [CgroupUsage(MYSQL, None, {"8:0": CgroupIo(10, 20, 1, 1)})] == found.value
     assert [f"{MYSQL}: pressure:1", f"{MYSQL}: io.stat:2"] == [
         ":".join(str(fault).split(":")[:3]) for fault in found.faults
     ]
