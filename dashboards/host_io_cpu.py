@@ -131,31 +131,35 @@ CPU_ROW = Row(
     is_collapsed=True,
 )
 
+_NO_SERVICES = "no cgroup v2, or no accounting: DefaultIOAccounting=yes in systemd's system.conf"
+
+
+def _of_services(name: str) -> str:
+    return q.occurred(q.rate(q.of_drive(f"ssd_service_io_{name}_total")))
+
+
 WHO = (
     timeline(
-        "Bytes written, by unit",
-        "systemd units that write to the drives, such as MySQL, a backup or a probe. All other "
-        "writes come from processes that are not monitored by unit.",
+        "Bytes, by service",
+        "The busiest services and containers of each drive; other is all others together. The "
+        "drive does more than their sum if the kernel itself does I/O, as in a RAID rebuild.",
         "Bps",
-        Query(
-            q.occurred(q.rate(q.of_drive("ssd_cgroup_io_written_bytes_total"))),
-            "{{cgroup}} {{device}}",
-        ),
+        Query(_of_services("written_bytes"), "{{service}} {{device}} writes"),
+        Query(_of_services("read_bytes"), "{{service}} {{device}} reads"),
         style="stacked",
         size=Size(8, 7),
-        nothing="no unit is monitored, or cgroup v1",
+        nothing=_NO_SERVICES,
     ),
     timeline(
-        "Bytes read, by unit",
-        "systemd units that read from the drives.",
-        "Bps",
-        Query(
-            q.occurred(q.rate(q.of_drive("ssd_cgroup_io_read_bytes_total"))),
-            "{{cgroup}} {{device}}",
-        ),
+        "Requests, by service",
+        "Many small requests saturate a drive with few bytes. Counted before the kernel merges "
+        "requests, so the sum can exceed the requests of the drive.",
+        "iops",
+        Query(_of_services("read_requests"), "{{service}} {{device}} reads"),
+        Query(_of_services("write_requests"), "{{service}} {{device}} writes"),
         style="stacked",
         size=Size(8, 7),
-        nothing="no unit is monitored, or cgroup v1",
+        nothing=_NO_SERVICES,
     ),
     timeline(
         "Waits for I/O, by unit",

@@ -130,6 +130,8 @@ def _assert_device(target: Target) -> None:
 
 #: Families that no panel shows, with the reason.
 WITHOUT_PANEL = {
+    "ssd_cgroup_io_read_bytes_total": "ssd_service_io_* contain these groups and all others",
+    "ssd_cgroup_io_written_bytes_total": "ssd_service_io_* contain these groups and all others",
     "ssd_smart_error_log_entries_total": "unsupported commands add entries, which mean nothing",
     "ssd_smart_controller_busy_seconds_total": "counted in minutes; ssd_disk_busy_ratio is exact",
     "ssd_smart_exit_bit": "the states behind the bits have panels",
