@@ -117,7 +117,13 @@ def create(path: Path | str, mode: int, *, directory: int | None = None) -> int:
 
 
 def replace(
-    name: str, content: bytes, mode: int, *, directory: int, wait_for_disk: bool = True
+    name: str,
+    content: bytes,
+    mode: int,
+    *,
+    directory: int,
+    wait_for_disk: bool = True,
+    owner: tuple[int, int] | None = None,
 ) -> None:
     """Replaces a file atomically: it contains either the old or the new contents.
 
@@ -129,6 +135,8 @@ def replace(
     directory: a descriptor of the directory.
     wait_for_disk: call fsync for the file and for the directory. The file then survives a power
         failure, but a disk that hangs blocks the caller.
+    owner: the user ID and the group ID of the new file, which then has exactly the permissions
+        `mode`. None means those of this process.
 
     Raises:
         OSError: the file cannot be written. The old file is unchanged.
@@ -142,6 +150,9 @@ def replace(
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
+            if owner is not None:
+                os.fchown(file.fileno(), *owner)
+                os.fchmod(file.fileno(), mode)
             if wait_for_disk:
                 file.flush()
                 os.fsync(file.fileno())

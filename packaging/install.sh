@@ -213,6 +213,8 @@ To start it now and at boot:
   systemd-sysusers ssd-exporter.conf && systemd-tmpfiles --create ssd-exporter.conf
   systemctl daemon-reload
   systemctl enable --now ssd-smart-agent ssd-exporter
+Then: $prefix/bin/ssd-exporter check, and the status page on http://127.0.0.1:10177/
+To measure latency with scheduled probes: $prefix/bin/ssd-exporter enable-probes
 After an upgrade: systemctl daemon-reload && systemctl restart ssd-smart-agent ssd-exporter
 EOF
     ;;

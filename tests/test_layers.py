@@ -74,7 +74,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "commands": {
         *("", "agent", "capture", "clock", "config", "drives", "errors", "io", "linux"),
         *("measurement", "printable", "privileges", "probe", "programs", "reading", "report"),
-        *("smart", "state", "wear"),
+        *("smart", "state", "untrusted_file", "wear"),
     },
     # The lines of the log about drives.
     "drive_journal": {"drives", "io"},

@@ -33,7 +33,7 @@ class Command:
 class ListedCommand:
     """A command as `ssd-exporter --help` lists it.
 
-    summary: one line of help. module: the name of the command's module in this package.
+    summary: one line of help. module: the dotted name of the command's module in this package.
     """
 
     summary: str
@@ -62,6 +62,14 @@ COMMANDS: Mapping[str, ListedCommand] = {
     ),
     "bench": ListedCommand(
         "benchmark block sizes, jobs and modes, with limits on bytes and time", "bench"
+    ),
+    "enable-probes": ListedCommand(
+        "run scheduled probes: directory, setting, drop-in and a first probe",
+        "probe_setup.enable_probes",
+    ),
+    "disable-probes": ListedCommand(
+        "stop scheduled probes, and remove what enable-probes has made",
+        "probe_setup.disable_probes",
     ),
     "capture": ListedCommand(
         "record this host for a bug report or a test, without serial numbers", "capture_command"

@@ -36,7 +36,7 @@ def created_directory(directory: Path, state: Path) -> Iterator[None]:
             raise ConfigError(f"{directory.parent} is a link", hint) from e
         raise ConfigError(f"{directory} cannot be created: {e.strerror}") from e
     try:
-        _make(parent, directory, owner)
+        make(parent, directory, owner)
         try:
             yield
         finally:
@@ -46,8 +46,8 @@ def created_directory(directory: Path, state: Path) -> Iterator[None]:
         os.close(parent)
 
 
-def _make(parent: int, directory: Path, owner: tuple[int, int]) -> None:
-    """Create the directory and change its owner.
+def make(parent: int, directory: Path, owner: tuple[int, int]) -> None:
+    """Create the directory with mode 0700 and change its owner. This process runs as root.
 
     parent: a file descriptor of the parent directory.
     owner: user ID and group ID.

@@ -217,6 +217,30 @@ def test_a_probe_runs_in_the_sandbox_with_the_drop_in_of_the_example(machine: Ma
         assert {"psync"} == machine.metrics().labels("ssd_probe_info", "engine")
 
 
+def test_one_command_enables_probes_and_one_disables_them(machine: Machine) -> None:
+    """The exporter's user, its sandbox, and a real first probe."""
+    directory = "/var/lib/mysql-probe/new"
+    open_to_all = machine.run("chmod", "0755", "/var/lib/mysql-probe")
+    assert 0 == open_to_all.returncode
+    drop_in = "/etc/systemd/system/ssd-exporter.service.d/probe.conf"
+    quick = PROBES.replace('directory = "/var/lib/mysql-probe"\n', "")
+    with changed(machine, CONFIG, quick):
+        enabled = machine.run("ssd-exporter", "enable-probes", directory, timeout=120)
+        assert 0 == enabled.returncode, enabled.stdout + enabled.stderr
+        assert "restarted ssd-exporter" in enabled.stdout
+        assert "ssd-exporter 700\n" == machine.run("stat", "--format=%U %a", directory).stdout
+        machine.await_("two scheduled probes", lambda: 2 == len(probed(machine)))
+        assert "active" == machine.systemctl("is-active", EXPORTER)
+
+        disabled = machine.run("ssd-exporter", "disable-probes", timeout=120)
+        assert 0 == disabled.returncode, disabled.stdout + disabled.stderr
+        assert quick == machine.run("cat", CONFIG).stdout
+        for path in (directory, drop_in):
+            assert 0 != machine.run("test", "-e", path).returncode
+        assert "active" == machine.systemctl("is-active", EXPORTER)
+    machine.systemctl("restart", EXPORTER)
+
+
 def probed(machine: Machine) -> set[str]:
     """Profiles with a successful run."""
     runs = Page.parse(machine.page()).find("ssd_probe_runs_total", result="success")

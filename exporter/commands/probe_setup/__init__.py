@@ -1,0 +1,1 @@
+"""The commands `enable-probes` and `disable-probes`: everything that scheduled probes need."""

@@ -1,0 +1,88 @@
+"""``ssd-exporter disable-probes``: stops scheduled probes, and undoes `enable-probes`."""
+
+import argparse
+import sys
+from dataclasses import dataclass
+from typing import TextIO
+
+from exporter.commands.probe_setup import settings_text, system_files
+from exporter.commands.probe_setup.enable_probes import setup_files
+from exporter.commands.probe_setup.system_files import SetupFiles
+from exporter.commands.registry import Command
+from exporter.config import Settings
+from exporter.errors import ConfigError
+from exporter.printable import printable
+from exporter.programs.command import Runner, SystemRunner
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalRequest:
+    """What to undo. dry_run: print what would change, and change nothing."""
+
+    dry_run: bool = False
+
+
+def run(request: RemovalRequest, files: SetupFiles, runner: Runner, out: TextIO) -> int:
+    """Disable scheduled probes. Returns the exit status 0.
+
+    The setting, the drop-in and the directories of `enable-probes` are removed. The budget of
+    written bytes stays, because the drive stays worn.
+
+    Raises:
+        ConfigError: somebody has set the directory or written the drop-in by hand, or a file cannot
+            be written.
+    """
+    text = system_files.read_text(files.config)
+    directories = settings_text.managed_directories(text)
+    remaining = settings_text.without_directories(text)
+    if by_hand := settings_text.configured_directories(remaining):
+        raise ConfigError(
+            f"probe.directory = {', '.join(map(str, by_hand))} was not set by enable-probes",
+            f"remove it from {files.config}, and restart ssd-exporter",
+        )
+    system_files.require_own_drop_in(files.drop_in)
+    has_drop_in = bool(system_files.read_text(files.drop_in))
+    if not directories and not has_drop_in:
+        _say(out, "probes are not enabled")
+        return 0
+    if request.dry_run:
+        for directory in directories:
+            _say(out, f"would remove {directory} with its probe file")
+        _say(out, f"would remove the setting from {files.config}")
+        _say(out, f"would remove {files.drop_in}; nothing was changed")
+        return 0
+    if system_files.write_text(files.config, remaining):
+        _say(out, f"removed probe.directory from {files.config}")
+    if system_files.write_text(files.drop_in, ""):
+        _say(out, f"removed {files.drop_in}")
+    # A running probe ends with the daemon, so its file can be removed afterwards.
+    _say(out, system_files.restart(files, runner) or "restarted ssd-exporter")
+    for directory in directories:
+        _say(out, system_files.remove_directory(directory) or f"removed {directory}")
+    _say(out, "Probes are disabled.")
+    return 0
+
+
+def _say(out: TextIO, words: str) -> None:
+    out.write(f"{printable(words)}\n")
+    out.flush()
+
+
+def _add_arguments(p: argparse.ArgumentParser) -> None:
+    p.add_argument(
+        "--dry-run", dest="dry_run", action="store_true", help="show the changes, and make none"
+    )
+
+
+def _run_command(settings: Settings, arguments: argparse.Namespace) -> int:
+    files = setup_files(settings, arguments.config_file)
+    return run(RemovalRequest(arguments.dry_run), files, SystemRunner(), sys.stdout)
+
+
+COMMAND = Command(
+    "Stop scheduled probes, and undo enable-probes: the command removes the setting, the drop-in of"
+    " the unit and the probe directories, and restarts the exporter. Settings that were written by"
+    " hand stay. Run it as root. Exit status 0: disabled, 2: refused.",
+    _add_arguments,
+    _run_command,
+)

@@ -1,0 +1,256 @@
+"""``ssd-exporter enable-probes [DIR]``: sets up everything that scheduled probes need.
+
+It creates a private directory, writes the setting and the drop-in of the unit, restarts the
+exporter and runs a first probe. If it is repeated, it changes nothing.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from exporter.commands import probe_command
+from exporter.commands.common import required_state_directory, system_tools
+from exporter.commands.probe_command import ProbeRequest
+from exporter.commands.probe_setup import mysql_places, settings_text, system_files
+from exporter.commands.probe_setup.system_files import SetupFiles
+from exporter.commands.registry import Command
+from exporter.config import Settings
+from exporter.errors import ConfigError, ReadError
+from exporter.linux import topology
+from exporter.linux.topology import Topology
+from exporter.measurement import session, target
+from exporter.measurement.session import MEASURED, MeasurementOptions, MeasurementTools
+from exporter.printable import printable
+from exporter.probe import location
+from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
+from exporter.probe.profiles import Profile
+from exporter.programs.command import Runner, SystemRunner
+from exporter.report.formatting import quantity
+
+#: The configuration file that the unit reads, below the root directory.
+CONFIG = "etc/ssd-exporter/config.toml"
+
+_YEAR_SECONDS = 365 * 86_400
+
+#: The profile of the first probe: a commit.
+_FIRST_PROFILE = "fsync"
+
+#: The unit has private directories at these paths below the root directory (PrivateTmp=).
+_PRIVATE = ("tmp", "var/tmp")
+
+
+@dataclass(frozen=True, slots=True)
+class SetupRequest:
+    """What to set up.
+
+    directories: the directories; empty means that MySQL's filesystems are searched.
+    dry_run: print what would change, and change nothing.
+    """
+
+    directories: tuple[Path, ...] = ()
+    dry_run: bool = False
+
+
+def run(
+    settings: Settings,
+    request: SetupRequest,
+    files: SetupFiles,
+    tools: MeasurementTools,
+    *,
+    runner: Runner,
+    out: TextIO,
+) -> int:
+    """Enable scheduled probes. Returns the exit status.
+
+    The status is 0 if probes are enabled and the first one ran, and 3 if only the first one did not
+    run.
+
+    Raises:
+        ConfigError: nothing was changed, or a file could not be written. The message says which.
+    """
+    state = required_state_directory(settings)
+    if shutil.which(settings.path.fio) is None:
+        raise ConfigError(
+            f"{settings.path.fio} is not installed; probes need it",
+            "install the package fio (apt install fio, dnf install fio)",
+        )
+    path = settings.path
+    host = topology.read(path.sysfs, path.procfs, path.rootfs, configured=settings.role).value
+    text = system_files.read_text(files.config)
+    asked = request.directories or _found(host, out)
+    kept = settings_text.managed_directories(text) or settings_text.configured_directories(text)
+    directories = tuple(dict.fromkeys((*kept, *asked)))
+    devices = {each: _device(each, host, settings) for each in asked}
+    for directory in asked:
+        settings_text.require_plain(directory)
+        system_files.require_reachable(directory, state)
+    system_files.require_own_drop_in(files.drop_in)
+    changed_text = settings_text.with_directories(text, directories)
+    drop_in = system_files.drop_in_text(directories)
+    if request.dry_run:
+        _show_plan(asked, files, changed_text != text, drop_in, out)
+        _show_cost(devices, settings, out)
+        return MEASURED
+    changes = [
+        f"created {directory}"
+        for directory in asked
+        if system_files.create_directory(directory, state)
+    ]
+    for file, content in ((files.drop_in, drop_in), (files.config, changed_text)):
+        if system_files.write_text(file, content):
+            changes.append(f"wrote {file}")
+    for change in changes:
+        _say(out, change)
+    if not changes:
+        _say(out, f"probes are enabled already in {', '.join(map(str, directories))}")
+        return MEASURED
+    _show_cost(devices, settings, out)
+    # Before the restart: only one probe runs on a host, and the daemon may start one soon.
+    statuses = [_first_probe(settings, directory, tools, out) for directory in asked]
+    _say(out, system_files.restart(files, runner) or "restarted ssd-exporter")
+    _say(out, "Probes are enabled. To undo this: sudo ssd-exporter disable-probes")
+    return max(statuses, default=MEASURED)
+
+
+def yearly_bytes(profiles: Sequence[Profile], budget_bytes_per_day: int) -> int:
+    """Returns the largest number of bytes that these profiles write in a year, to one drive.
+
+    It includes what the filesystem adds. The daily budget limits it.
+    """
+    scheduled = (profile for profile in profiles if profile.interval_seconds)
+    written = sum(
+        FILESYSTEM_FACTOR * profile.written_bytes_at_most * _YEAR_SECONDS / profile.interval_seconds
+        for profile in scheduled
+        if profile.interval_seconds
+    )
+    return int(min(written, 365 * budget_bytes_per_day))
+
+
+def _found(host: Topology, out: TextIO) -> tuple[Path, ...]:
+    places = mysql_places.mysql_places(host.roles, os.path.isdir)
+    for problem in places.problems:
+        _say(out, problem)
+    if not places.directories:
+        raise ConfigError(
+            "no filesystem of a running MySQL server has room for a probe directory"
+            if places.problems
+            else "no running MySQL server was found",
+            "name a new directory on the filesystem of the database, such as: sudo ssd-exporter"
+            " enable-probes /srv/data/ssd-probe",
+        )
+    return places.directories
+
+
+def _device(directory: Path, host: Topology, settings: Settings) -> str:
+    """Returns the name of the device that stores a directory.
+
+    Raises:
+        ConfigError: no probe may run in the directory.
+    """
+    if any(directory.is_relative_to(settings.path.rootfs / private) for private in _PRIVATE):
+        raise ConfigError(
+            f"{directory} cannot be used: the unit has a private /tmp and /var/tmp",
+            "name another directory",
+        )
+    if not directory.parent.is_dir():
+        raise ConfigError(f"{directory.parent} is not a directory", "create it, or name another")
+    hint = "name a directory on the filesystem of the database"
+    try:
+        place = location.locate(directory, host, settings.path.procfs)
+    except ReadError as e:
+        raise ConfigError(f"{directory} cannot be used: {e}", hint) from e
+    if why := place.unsuitable(copy_on_write=settings.probe.copy_on_write):
+        raise ConfigError(f"{directory} cannot be used: {why}", hint)
+    return place.device
+
+
+def _show_plan(
+    asked: Sequence[Path], files: SetupFiles, writes_config: bool, drop_in: str, out: TextIO
+) -> None:
+    for directory in asked:
+        if not directory.exists():
+            _say(out, f"would create {directory} (mode 0700, for the exporter's user)")
+    if writes_config:
+        _say(out, f"would set probe.directory in {files.config}")
+    if system_files.read_text(files.drop_in) != drop_in:
+        _say(out, f"would write {files.drop_in}:")
+        for line in drop_in.splitlines():
+            _say(out, f"    {line}".rstrip())
+    restart = "restart ssd-exporter" if files.has_systemd else "ask you to restart the exporter"
+    _say(out, f"would run a first probe and {restart}; nothing was changed")
+
+
+def _show_cost(devices: dict[Path, str], settings: Settings, out: TextIO) -> None:
+    scheduled = target.select_profiles(None, settings)
+    names = ", ".join(profile.name for profile in scheduled)
+    cost = quantity(yearly_bytes(scheduled, settings.probe.budget_bytes_per_day), "B")
+    for directory, device in devices.items():
+        _say(out, f"{names} write at most {cost} a year to {device} ({directory})")
+
+
+def _first_probe(settings: Settings, directory: Path, tools: MeasurementTools, out: TextIO) -> int:
+    request = ProbeRequest(MeasurementOptions(directory, yes=True, anyway=False), _FIRST_PROFILE)
+    try:
+        status = session.status(
+            lambda: probe_command.run(settings, request, tools, out), tools.streams.messages
+        )
+    except ConfigError as e:
+        _say(out, f"the first probe did not run: {e}; the daemon tries again")
+        status = session.NOT_MEASURED
+    return MEASURED if status == session.JUDGED_BAD else status
+
+
+def _say(out: TextIO, words: str) -> None:
+    out.write(f"{printable(words)}\n")
+    out.flush()
+
+
+def _add_arguments(p: argparse.ArgumentParser) -> None:
+    p.add_argument(
+        "directory",
+        nargs="*",
+        type=Path,
+        metavar="DIR",
+        help="new directory on the filesystem to probe; default: one beside the data directory of"
+        " each running MySQL server",
+    )
+    p.add_argument(
+        "--dry-run", dest="dry_run", action="store_true", help="show the changes, and make none"
+    )
+    p.add_argument("--fio.path", dest="path.fio", metavar="PROGRAM", help="fio program to run")
+
+
+def setup_files(settings: Settings, config_file: str | None) -> SetupFiles:
+    """Returns the files of this host. config_file: the value of --config.file."""
+    root = settings.path.rootfs
+    return SetupFiles(root, root / CONFIG if config_file is None else Path(config_file))
+
+
+def _run_command(settings: Settings, arguments: argparse.Namespace) -> int:
+    if settings.collector["probe"] is False:
+        raise ConfigError("the collector probe is disabled", "enable it: [collector] probe = true")
+    directories = tuple(Path(os.path.abspath(each)) for each in arguments.directory)
+    return run(
+        settings,
+        SetupRequest(directories, arguments.dry_run),
+        setup_files(settings, arguments.config_file),
+        system_tools(settings),
+        runner=SystemRunner(),
+        out=sys.stdout,
+    )
+
+
+COMMAND = Command(
+    "Enable scheduled probes in one step. The command creates a private directory on each"
+    " filesystem of MySQL, or the given directories, sets probe.directory, permits the unit to"
+    " write there, runs a first probe, restarts the exporter, and shows how much probes write in a"
+    " year. What is set up already is not changed. Run it as root. Exit status 0: enabled, 2:"
+    " refused, 3: enabled, but the first probe did not run.",
+    _add_arguments,
+    _run_command,
+)

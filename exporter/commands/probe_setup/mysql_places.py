@@ -1,0 +1,75 @@
+"""Chooses directories for probes on the filesystems of MySQL. The module is pure."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from exporter.linux.mountinfo import is_inside
+from exporter.linux.topology import StorageRole
+
+#: The roles whose latency MySQL waits for: pages of the data, and commits to the redo log.
+_ROLES = ("mysql-data", "mysql-redo")
+
+#: The directory on a filesystem whose layout does not suggest a name.
+_NAME = "ssd-exporter-probe"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The result of `mysql_places`.
+
+    directories: one directory for each filesystem.
+    problems: why a filesystem has no directory, as text for people.
+    """
+
+    directories: tuple[Path, ...]
+    problems: tuple[str, ...] = ()
+
+
+def mysql_places(roles: Sequence[StorageRole], is_directory: Callable[[PurePath], bool]) -> Places:
+    """Returns a directory for probes on each filesystem that MySQL stores data or redo logs on.
+
+    A directory is beside a data directory and never inside one, because MySQL may take it for a
+    database, and because the user of the exporter may not enter it.
+
+    is_directory: returns True if a directory exists on the host. In a container, MySQL has other
+        paths.
+    """
+    ordered = sorted(
+        (role for role in roles if role.name in _ROLES and role.mountpoint),
+        key=lambda role: _ROLES.index(role.name),
+    )
+    data = [role.directory for role in roles if role.name == "mysql-data" and role.directory]
+    chosen: dict[str, Path] = {}
+    problems: dict[str, str] = {}
+    for role in ordered:
+        mountpoint = role.mountpoint or "/"
+        if mountpoint in chosen:
+            continue
+        free = [
+            place
+            for place in _candidates(role, mountpoint)
+            if is_directory(place.parent) and not _is_data(place, data)
+        ]
+        if free:
+            chosen[mountpoint] = Path(free[0])
+        else:
+            problems[mountpoint] = (
+                f"the filesystem at {mountpoint} contains only MySQL's directory {role.directory}:"
+                " a probe directory in it would look like a database"
+            )
+    kept = [text for mountpoint, text in problems.items() if mountpoint not in chosen]
+    return Places(tuple(chosen.values()), tuple(kept))
+
+
+def _candidates(role: StorageRole, mountpoint: str) -> list[PurePath]:
+    directory, mount = PurePath(role.directory), PurePath(mountpoint)
+    places = []
+    if role.directory != mountpoint and is_inside(role.directory, mountpoint):
+        places.append(directory.parent / f"{directory.name}-probe")
+    above = PurePath("/var/lib") if mountpoint == "/" else mount
+    return [*places, above / _NAME]
+
+
+def _is_data(place: PurePath, data: Sequence[str]) -> bool:
+    return any(is_inside(str(place), directory) for directory in data)

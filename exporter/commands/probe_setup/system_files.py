@@ -1,0 +1,249 @@
+"""Writes the files and directories of scheduled probes, and restarts the exporter.
+
+The configuration file and the drop-in of the unit are in directories of root. The probe directory
+may be below a directory of another user, who can replace names in it at any time. Such a path is
+therefore opened component by component without following links, and an owner is changed only
+through the descriptor of a new, empty directory.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from exporter import privileges, untrusted_file
+from exporter.errors import CommandError, ConfigError
+from exporter.measurement import ownership
+from exporter.probe import probe_file
+from exporter.programs.command import Runner
+
+#: The drop-in below the root directory, and its first line.
+_DROP_IN = "etc/systemd/system/ssd-exporter.service.d/probe.conf"
+_DROP_IN_HEAD = (
+    "# Written by `ssd-exporter enable-probes`; `ssd-exporter disable-probes` removes it.\n"
+)
+
+#: The directory that exists where systemd manages the services (sd_booted(3)).
+_BOOTED = "run/systemd/system"
+
+#: Maximum size of the files that are read, in bytes. The packaged configuration has 12 kB.
+_MAX_BYTES = 1 << 20
+
+#: Timeout of systemctl, in seconds. A restart waits until the exporter is ready.
+_SYSTEMCTL_SECONDS = 90.0
+
+#: The names of the files that probes create in their directory start like this.
+_PROBE_FILES = "ssd-exporter-probe-"
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class SetupFiles:
+    """The files below a root directory.
+
+    root: the directory with etc/ and run/ of the host.
+    config: the configuration file of the daemon.
+    """
+
+    root: Path
+    config: Path
+
+    @property
+    def drop_in(self) -> Path:
+        """The drop-in that permits the unit to write to the probe directories."""
+        return self.root / _DROP_IN
+
+    @property
+    def has_systemd(self) -> bool:
+        """True if systemd manages the services of this host."""
+        return (self.root / _BOOTED).is_dir()
+
+
+def read_text(path: Path) -> str:
+    """Returns the text of a file of root; empty if it does not exist.
+
+    Raises:
+        ConfigError: the file cannot be read, or is a link.
+    """
+    try:
+        return untrusted_file.read(path, _MAX_BYTES).decode()
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as e:
+        reason = e.strerror if isinstance(e, OSError) else e
+        raise ConfigError(f"{path} cannot be read: {reason}", "run this as root") from e
+
+
+def write_text(path: Path, text: str) -> bool:
+    """Replaces a file of root atomically, or removes it if the text is empty.
+
+    The file keeps its owner and its permissions. A new file is readable for everyone. Missing
+    directories are created. Returns False if the file has this text already.
+
+    Raises:
+        ConfigError: the file cannot be written.
+    """
+    if read_text(path) == text and (text or not os.path.lexists(path)):
+        return False
+    try:
+        if not text:
+            path.unlink()
+            return True
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+        status = os.stat(path, follow_symlinks=False) if os.path.lexists(path) else None
+        with untrusted_file.opened_directory(path.parent) as directory:
+            mode = 0o644 if status is None else stat.S_IMODE(status.st_mode)
+            owner = (
+                (os.geteuid(), os.getegid()) if status is None else (status.st_uid, status.st_gid)
+            )
+            untrusted_file.replace(path.name, text.encode(), mode, directory=directory, owner=owner)
+    except OSError as e:
+        raise ConfigError(f"{path} cannot be written: {e.strerror}", "run this as root") from e
+    return True
+
+
+def drop_in_text(directories: Sequence[Path]) -> str:
+    """Returns the drop-in that permits the unit to write to these directories."""
+    paths = [str(directory) for directory in directories]
+    return "".join(
+        (
+            _DROP_IN_HEAD,
+            "[Unit]\n",
+            *(f"RequiresMountsFor={path}\n" for path in paths),
+            "\n[Service]\n",
+            *(f"ReadWritePaths=-{path}\n" for path in paths),
+        )
+    )
+
+
+def require_own_drop_in(path: Path) -> None:
+    """Checks that the drop-in is missing, or was written by `enable-probes`.
+
+    Raises:
+        ConfigError: somebody else wrote it.
+    """
+    text = read_text(path)
+    if text and not text.startswith(_DROP_IN_HEAD):
+        raise ConfigError(
+            f"{path} was not written by enable-probes",
+            "remove it, or move its other settings to another drop-in",
+        )
+
+
+@contextlib.contextmanager
+def opened_parent(directory: Path) -> Iterator[int]:
+    """Context manager that yields a descriptor of the parent of a directory.
+
+    No component of the path may be a link, because the owner of the directory that contains a link
+    can change it at any time.
+
+    Raises:
+        ConfigError: a component is missing or a link, or cannot be opened.
+    """
+    descriptor = os.open("/", _DIRECTORY)
+    try:
+        so_far = Path("/")
+        for part in directory.parent.parts[1:]:
+            so_far /= part
+            try:
+                below = os.open(part, _DIRECTORY, dir_fd=descriptor)
+            except OSError as e:
+                hint = "create it, or name another directory"
+                if os.path.islink(so_far):
+                    hint = f"use the path that it points to: {os.path.realpath(so_far)}"
+                raise ConfigError(f"{so_far} is not a directory: {e.strerror}", hint) from e
+            os.close(descriptor)
+            descriptor = below
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def create_directory(directory: Path, state: Path) -> bool:
+    """Creates a private directory for the owner of the state directory.
+
+    Returns False if it exists and belongs to that owner.
+
+    Raises:
+        ConfigError: it cannot be created, or something else exists at this path.
+    """
+    owner = privileges.foreign_owner(state)
+    user = os.geteuid() if owner is None else owner[0]
+    with opened_parent(directory) as parent:
+        try:
+            status = os.stat(directory.name, dir_fd=parent, follow_symlinks=False)
+        except FileNotFoundError:
+            if owner is not None:
+                ownership.make(parent, directory, owner)
+                return True
+            try:
+                os.mkdir(directory.name, 0o700, dir_fd=parent)
+            except OSError as e:
+                raise ConfigError(f"{directory} cannot be created: {e.strerror}") from e
+            return True
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == user:
+            return False
+    raise ConfigError(
+        f"{directory} exists and is not a directory of user {user}",
+        "name a directory that does not exist yet",
+    )
+
+
+def require_reachable(directory: Path, state: Path) -> None:
+    """Checks that the daemon's user may enter the parent of a directory.
+
+    Raises:
+        ConfigError: it may not.
+    """
+    with privileges.as_owner(state):
+        is_reachable = os.access(directory.parent, os.X_OK, effective_ids=True)
+    if not is_reachable and directory.parent.is_dir():
+        raise ConfigError(
+            f"the exporter's user may not enter {directory.parent}",
+            "name a directory on the same filesystem whose parents are open to all users",
+        )
+
+
+def remove_directory(directory: Path) -> str:
+    """Removes a probe directory with its probe files.
+
+    Returns why it was not removed, as text for people; empty if it is gone.
+    """
+    try:
+        with opened_parent(directory) as parent:
+            status = os.stat(directory.name, dir_fd=parent, follow_symlinks=False)
+            if not stat.S_ISDIR(status.st_mode):
+                return f"{directory} is not a directory and stays"
+            # With the rights of the owner, who may have replaced files by links.
+            with privileges.as_owner(directory):
+                names = [name for name in os.listdir(directory) if name.startswith(_PROBE_FILES)]
+                for name in names:
+                    probe_file.remove(directory, name)
+            os.rmdir(directory.name, dir_fd=parent)
+    except FileNotFoundError:
+        return ""
+    except (OSError, ConfigError, probe_file.UnsafeProbeFile) as e:
+        reason = (e.strerror or e) if isinstance(e, OSError) else e
+        return f"{directory} stays: {reason}"
+    return ""
+
+
+def restart(files: SetupFiles, runner: Runner) -> str:
+    """Restarts the exporter, so that it reads the changed files.
+
+    Returns what the user must do instead, as text for people; empty if it was restarted.
+    """
+    if not files.has_systemd:
+        return (
+            "systemd is not running here: restart the exporter yourself; a container needs the"
+            " directory as a writable mount at the same path"
+        )
+    try:
+        runner.run(["systemctl", "daemon-reload"], _SYSTEMCTL_SECONDS)
+        runner.run(["systemctl", "try-restart", "ssd-exporter.service"], _SYSTEMCTL_SECONDS)
+    except CommandError as e:
+        return f"{e}; run: systemctl daemon-reload && systemctl restart ssd-exporter"
+    return ""

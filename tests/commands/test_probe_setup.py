@@ -1,0 +1,261 @@
+"""`enable-probes` and `disable-probes`: directory, setting, drop-in, restart and first probe."""
+
+import io
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from exporter.cli import command_parser
+from exporter.cli import settings as settings_of
+from exporter.commands.common import system_tools
+from exporter.commands.probe_setup import disable_probes, enable_probes, mysql_places, settings_text
+from exporter.commands.probe_setup.disable_probes import RemovalRequest
+from exporter.commands.probe_setup.enable_probes import SetupRequest, yearly_bytes
+from exporter.commands.probe_setup.settings_text import with_directories, without_directories
+from exporter.commands.probe_setup.system_files import (
+    SetupFiles,
+    create_directory,
+    remove_directory,
+)
+from exporter.errors import CommandError, ConfigError
+from exporter.linux.topology import StorageRole
+from exporter.probe.profiles import ON_BY_DEFAULT, PROFILES
+from tests.commands.measured import Place
+
+PACKAGED = (Path(__file__).parents[2] / "systemd" / "config.toml").read_text()
+DIRECTORIES = (Path("/var/lib/mysql-probe"), Path("/srv/redo-probe"))
+NOBODY = 65_534
+
+
+class Systemctl:
+    """Records the commands; optionally fails."""
+
+    def __init__(self, problem: str = "") -> None:
+        self.calls: list[Sequence[str]] = []
+        self._problem = problem
+
+    def run(self, argv: Sequence[str], timeout: float) -> str:
+        del timeout
+        if self._problem:
+            raise CommandError(self._problem)
+        self.calls.append(argv)
+        return ""
+
+
+def drop_in(place: Place) -> Path:
+    return place.path / "root/etc/systemd/system/ssd-exporter.service.d/probe.conf"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.mark.real
+def test_probes_are_enabled_and_disabled_with_one_command_each(place: Place) -> None:
+    before = place.config.read_text()
+    directory = place.path / "new-probe"
+    ended = place.run("enable-probes", str(directory))
+    assert 0 == ended.status, ended.said
+    assert 0o700 == stat.S_IMODE(directory.stat().st_mode)
+    assert f'directory = ["{directory}"]  {settings_text.MARK}' in place.config.read_text()
+    assert f"ReadWritePaths=-{directory}\n" in drop_in(place).read_text()
+    assert "write at most" in ended.out
+    assert "a year to" in ended.out
+    assert "systemd is not running here" in ended.out
+    assert "fsync" in ended.out, "the report of the first probe"
+    assert [name for name in os.listdir(directory) if name.startswith("ssd-exporter-probe-")]
+
+    again = place.run("enable-probes", str(directory))
+    assert (0, True) == (again.status, "probes are enabled already" in again.out)
+
+    ended = place.run("disable-probes")
+    assert 0 == ended.status, ended.said
+    assert before == place.config.read_text()
+    assert not drop_in(place).exists()
+    assert not directory.exists()
+    assert "probes are not enabled" in place.run("disable-probes").out
+
+
+def test_a_dry_run_shows_the_changes_and_makes_none(place: Place) -> None:
+    before = place.config.read_text()
+    directory = place.path / "new-probe"
+    ended = place.run("enable-probes", "--dry-run", str(directory))
+    assert 0 == ended.status
+    assert f"would create {directory}" in ended.out
+    assert "write at most" in ended.out
+    assert (before, False) == (place.config.read_text(), directory.exists())
+    assert not drop_in(place).exists()
+
+
+def test_without_mysql_and_without_a_directory_the_message_says_what_to_do(place: Place) -> None:
+    ended = place.run("enable-probes", f"--path.procfs={place.path / 'root'}")
+    assert 2 == ended.status
+    assert "no running MySQL server was found" in ended.complaint
+    assert "enable-probes /srv/data/ssd-probe" in ended.complaint
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("link/probe", "use the path that it points to"),
+        ("missing/probe", "create it"),
+        ("with space", "use an absolute path of letters"),
+        ("occupied", "is not a directory of user"),
+    ],
+)
+def test_an_unusable_directory_is_refused_before_anything_changes(
+    place: Place, name: str, expected: str
+) -> None:
+    before = place.config.read_text()
+    (place.path / "real").mkdir()
+    (place.path / "link").symlink_to("real")
+    (place.path / "occupied").write_text("a file")
+    ended = place.run("enable-probes", str(place.path / name))
+    assert 2 == ended.status
+    assert expected in ended.complaint
+    assert before == place.config.read_text()
+    assert not drop_in(place).exists()
+
+
+def test_what_somebody_set_by_hand_stays(place: Place) -> None:
+    place.config.write_text('[probe]\ndirectory = "/srv/mine"\n')
+    before = place.config.read_text()
+    other = str(place.path / "probe")
+    assert "already set to /srv/mine" in place.run("enable-probes", other).complaint
+    assert "was not set by enable-probes" in place.run("disable-probes").complaint
+    place.config.write_text("")
+    drop_in(place).parent.mkdir(parents=True)
+    drop_in(place).write_text("[Service]\nNice=5\n")
+    assert "was not written by enable-probes" in place.run("enable-probes", other).complaint
+    assert "was not written by enable-probes" in place.run("disable-probes").complaint
+    assert "[Service]\nNice=5\n" == drop_in(place).read_text()
+    assert before
+
+
+@pytest.mark.real
+def test_the_unit_is_restarted_where_systemd_runs(place: Place) -> None:
+    (place.path / "root/run/systemd/system").mkdir(parents=True)
+    argv = place.argv("enable-probes", str(place.directory))[4:]
+    settings = settings_of(command_parser("enable-probes").parse_args(argv))
+    files = SetupFiles(place.path / "root", place.config)
+    request = SetupRequest((place.directory,))
+    out, systemctl = io.StringIO(), Systemctl()
+    tools = system_tools(settings)
+    assert 0 == enable_probes.run(settings, request, files, tools, runner=systemctl, out=out)
+    restart = ["systemctl", "try-restart", "ssd-exporter.service"]
+    assert [["systemctl", "daemon-reload"], restart] == systemctl.calls
+    assert "restarted ssd-exporter" in out.getvalue()
+
+    out, failing = io.StringIO(), Systemctl("systemctl: not found")
+    assert 0 == disable_probes.run(RemovalRequest(), files, failing, out)
+    assert "run: systemctl daemon-reload && systemctl restart ssd-exporter" in out.getvalue()
+    assert not place.directory.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a directory away")
+def test_root_creates_the_directory_for_the_owner_of_the_state(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    os.chown(state, NOBODY, NOBODY)
+    directory = tmp_path / "probe"
+    assert create_directory(directory, state)
+    assert (NOBODY, 0o40700) == (directory.stat().st_uid, directory.stat().st_mode)
+    assert not create_directory(directory, state), "it is repeatable"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a directory away")
+def test_a_file_of_another_program_in_the_probe_directory_stays(tmp_path: Path) -> None:
+    state, directory = tmp_path / "state", tmp_path / "probe"
+    state.mkdir()
+    os.chown(state, NOBODY, NOBODY)
+    tmp_path.chmod(0o755)
+    for parent in list(tmp_path.parents)[:2]:
+        parent.chmod(parent.stat().st_mode | 0o011)
+    create_directory(directory, state)
+    victim = tmp_path / "victim"
+    victim.write_text("of root")
+    for name in ("ssd-exporter-probe-link", "else"):
+        (directory / name).symlink_to(victim)
+    assert f"{directory} stays: " in remove_directory(directory)
+    assert "of root" == victim.read_text()
+
+
+def test_the_packaged_settings_change_in_one_line_and_back() -> None:
+    after = with_directories(PACKAGED, DIRECTORIES)
+    added = set(after.splitlines()) - set(PACKAGED.splitlines())
+    line = f'directory = ["/var/lib/mysql-probe", "/srv/redo-probe"]  {settings_text.MARK}'
+    assert {line} == added
+    assert after == with_directories(after, DIRECTORIES)
+    assert PACKAGED == without_directories(after)
+    assert DIRECTORIES == settings_text.managed_directories(after)
+    one = with_directories(after, DIRECTORIES[:1])
+    assert DIRECTORIES[:1] == settings_text.configured_directories(one)
+
+
+@pytest.mark.parametrize(
+    "text", ["", '[log]\nlevel = "debug"\n', "[probe.gate]\nguard_queue = 9\n"]
+)
+def test_a_file_without_the_section_gets_it_and_loses_it(text: str) -> None:
+    after = with_directories(text, DIRECTORIES)
+    assert DIRECTORIES == settings_text.configured_directories(after)
+    assert text == without_directories(after)
+
+
+def test_a_section_in_which_somebody_added_settings_stays() -> None:
+    after = with_directories("", DIRECTORIES) + "first_delay_seconds = 5\n"
+    assert "first_delay_seconds = 5" in without_directories(after)
+    assert "[probe]" in without_directories(after)
+
+
+@pytest.mark.parametrize("text", ["probe = {first_delay_seconds = 5}\n", "[probe\n"])
+def test_an_unusual_file_is_not_changed(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"add this line|not valid TOML"):
+        with_directories(text, DIRECTORIES)
+
+
+def role(directory: str, mountpoint: str | None, name: str = "mysql-data") -> StorageRole:
+    return StorageRole(name, 1, directory, mountpoint, ("sda",))
+
+
+@pytest.mark.parametrize(
+    ("roles", "expected"),
+    [
+        ([role("/var/lib/mysql", "/")], ["/var/lib/mysql-probe"]),
+        ([role("/srv/db/data", "/srv/db")], ["/srv/db/data-probe"]),
+        ([role("/in/a/container", "/srv/volumes")], ["/srv/volumes/ssd-exporter-probe"]),
+        ([role("/in/a/container", "/")], ["/var/lib/ssd-exporter-probe"]),
+        (
+            [role("/redo/log", "/redo", "mysql-redo"), role("/var/lib/mysql", "/")],
+            ["/var/lib/mysql-probe", "/redo/log-probe"],
+        ),
+        (
+            [role("/var/lib/mysql", "/"), role("/var/lib/mysql/#innodb_redo", "/", "mysql-redo")],
+            ["/var/lib/mysql-probe"],
+        ),
+        ([role("/tmp", "/", "mysql-tmp"), role("/x", None)], []),
+    ],
+)
+def test_directories_are_beside_those_of_mysql(
+    roles: list[StorageRole], expected: list[str]
+) -> None:
+    found = mysql_places.mysql_places(roles, lambda path: str(path) != "/in/a")
+    assert expected == list(map(str, found.directories))
+    assert () == found.problems
+
+
+def test_a_filesystem_that_is_a_data_directory_is_a_problem() -> None:
+    found = mysql_places.mysql_places([role("/var/lib/mysql", "/var/lib/mysql")], os.path.isdir)
+    assert () == found.directories
+    assert "would look like a database" in found.problems[0]
+
+
+def test_the_default_profiles_write_at_most_0_3_tb_a_year_and_no_more_than_the_budget() -> None:
+    profiles = [PROFILES[name] for name in ON_BY_DEFAULT]
+    assert 0.25e12 < yearly_bytes(profiles, 10**12) < 0.3e12
+    assert 365 * 10**6 == yearly_bytes(profiles, 10**6)
+    assert 0 == yearly_bytes([replace(PROFILES["fsync"], interval_seconds=None)], 10**12)
