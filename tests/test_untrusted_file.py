@@ -153,6 +153,7 @@ _OTHER_OPENERS = {
     "smart/document_directory": "the agent's directory, without links",
     "probe/probe_file": "a file in a private directory that must belong to this user",
     "measurement/ownership": "directories, without links",
+    "commands/probe_setup/system_files": "directories, without links",
 }
 
 

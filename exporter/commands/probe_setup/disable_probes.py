@@ -32,7 +32,7 @@ def run(request: RemovalRequest, files: SetupFiles, runner: Runner, out: TextIO)
         ConfigError: somebody has set the directory or written the drop-in by hand, or a file cannot
             be written.
     """
-    text = system_files.read_text(files.config)
+    text = system_files.content_of(files.config)
     directories = settings_text.managed_directories(text)
     remaining = settings_text.without_directories(text)
     if by_hand := settings_text.configured_directories(remaining):
@@ -41,7 +41,7 @@ def run(request: RemovalRequest, files: SetupFiles, runner: Runner, out: TextIO)
             f"remove it from {files.config}, and restart ssd-exporter",
         )
     system_files.require_own_drop_in(files.drop_in)
-    has_drop_in = bool(system_files.read_text(files.drop_in))
+    has_drop_in = bool(system_files.content_of(files.drop_in))
     if not directories and not has_drop_in:
         _say(out, "probes are not enabled")
         return 0
@@ -51,9 +51,9 @@ def run(request: RemovalRequest, files: SetupFiles, runner: Runner, out: TextIO)
         _say(out, f"would remove the setting from {files.config}")
         _say(out, f"would remove {files.drop_in}; nothing was changed")
         return 0
-    if system_files.write_text(files.config, remaining):
+    if system_files.replace_content(files.config, remaining):
         _say(out, f"removed probe.directory from {files.config}")
-    if system_files.write_text(files.drop_in, ""):
+    if system_files.replace_content(files.drop_in, ""):
         _say(out, f"removed {files.drop_in}")
     # A running probe ends with the daemon, so its file can be removed afterwards.
     _say(out, system_files.restart(files, runner) or "restarted ssd-exporter")

@@ -81,7 +81,7 @@ def run(
         )
     path = settings.path
     host = topology.read(path.sysfs, path.procfs, path.rootfs, configured=settings.role).value
-    text = system_files.read_text(files.config)
+    text = system_files.content_of(files.config)
     asked = request.directories or _found(host, out)
     kept = settings_text.managed_directories(text) or settings_text.configured_directories(text)
     directories = tuple(dict.fromkeys((*kept, *asked)))
@@ -102,7 +102,7 @@ def run(
         if system_files.create_directory(directory, state)
     ]
     for file, content in ((files.drop_in, drop_in), (files.config, changed_text)):
-        if system_files.write_text(file, content):
+        if system_files.replace_content(file, content):
             changes.append(f"wrote {file}")
     for change in changes:
         _say(out, change)
@@ -177,7 +177,7 @@ def _show_plan(
             _say(out, f"would create {directory} (mode 0700, for the exporter's user)")
     if writes_config:
         _say(out, f"would set probe.directory in {files.config}")
-    if system_files.read_text(files.drop_in) != drop_in:
+    if system_files.content_of(files.drop_in) != drop_in:
         _say(out, f"would write {files.drop_in}:")
         for line in drop_in.splitlines():
             _say(out, f"    {line}".rstrip())

@@ -62,7 +62,7 @@ class SetupFiles:
         return (self.root / _BOOTED).is_dir()
 
 
-def read_text(path: Path) -> str:
+def content_of(path: Path) -> str:
     """Returns the text of a file of root; empty if it does not exist.
 
     Raises:
@@ -77,7 +77,7 @@ def read_text(path: Path) -> str:
         raise ConfigError(f"{path} cannot be read: {reason}", "run this as root") from e
 
 
-def write_text(path: Path, text: str) -> bool:
+def replace_content(path: Path, text: str) -> bool:
     """Replaces a file of root atomically, or removes it if the text is empty.
 
     The file keeps its owner and its permissions. A new file is readable for everyone. Missing
@@ -86,7 +86,7 @@ def write_text(path: Path, text: str) -> bool:
     Raises:
         ConfigError: the file cannot be written.
     """
-    if read_text(path) == text and (text or not os.path.lexists(path)):
+    if content_of(path) == text and (text or not os.path.lexists(path)):
         return False
     try:
         if not text:
@@ -125,7 +125,7 @@ def require_own_drop_in(path: Path) -> None:
     Raises:
         ConfigError: somebody else wrote it.
     """
-    text = read_text(path)
+    text = content_of(path)
     if text and not text.startswith(_DROP_IN_HEAD):
         raise ConfigError(
             f"{path} was not written by enable-probes",
