@@ -212,7 +212,7 @@ class _Threads:
             "slc", monitor.refresh_slc, lambda: 2 * monitor.settings.survey.interval_seconds, clock
         )
         self._watching_services = PeriodicThread(
-            "services", monitor.refresh_services, lambda: REFRESH_SECONDS, clock
+            "services", self._watch_services, lambda: REFRESH_SECONDS, clock
         )
         self._health_threads: list[LoopThread] = []
         if monitor.health is not None:
@@ -307,6 +307,14 @@ class _Threads:
                 self._surveying.trigger()
             if self._probing is not None:
                 self._probing.start()
+
+    def _watch_services(self) -> None:
+        """Reads the I/O of all services, and logs why it is unknown. `--once` does not log this."""
+        services = self._monitor.services
+        before = services.problem
+        self._monitor.refresh_services()
+        if services.problem not in ("", before):
+            log.info("%s", services.problem)
 
     def _survey(self) -> None:
         """Refreshes the topology, and logs what has changed."""

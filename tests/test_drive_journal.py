@@ -1,21 +1,13 @@
 """The lines of the log about drives: disappeared, returned, replaced, failing, verdicts."""
 
 import logging
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from exporter.clock import SystemClock
-from exporter.config import COLLECTORS, Paths, Settings
-from exporter.daemon import _Threads
 from exporter.drive_journal import DriveJournal
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.verdict import Verdict
-from exporter.monitor import Monitor
-from tests.linux import trees
-from tests.linux.trees import Sys
 
 WARNING, INFO = logging.WARNING, logging.INFO
 BOTH = {"sda": "F900 S1", "sdb": "F900 S2"}
@@ -93,33 +85,3 @@ def test_a_verdict_of_a_minute_is_not_logged(journal: DriveJournal) -> None:
     for second in range(0, 3600, 60):
         verdict = Verdict.DEVICE if second % 300 == 0 else Verdict.NONE
         assert [] == journal.observe(float(second), BOTH, [], {"sda": verdict})
-
-
-def test_the_daemon_logs_the_lines_after_each_survey(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    sys = Sys(tmp_path / "sys")
-    trees.sata(sys)
-    trees.virtio(sys)
-    (tmp_path / "proc").mkdir()
-    settings = Settings(
-        path=Paths(procfs=tmp_path / "proc", sysfs=sys.root, rootfs=tmp_path),
-        collector={**COLLECTORS, "smart": False, "probe": False},
-    )
-    clock = SystemClock()
-    no_program: Any = _no_program
-    monitor = Monitor(settings, clock, no_program, {}, children=no_program)
-    threads = _Threads(monitor, None, clock)
-    caplog.set_level(logging.INFO, logger="exporter.daemon")
-    disk, gone = sys.root / "block/sda", tmp_path / "gone"
-    threads._survey()
-    disk.rename(gone)
-    threads._survey()
-    gone.rename(disk)
-    threads._survey()
-    said = [line.partition(") ")[2] for line in caplog.messages]
-    assert ["has disappeared", "has returned"] == said
-
-
-def _no_program(*_: object, **__: object) -> Any:
-    raise AssertionError("no program is run")

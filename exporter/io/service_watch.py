@@ -4,7 +4,6 @@ One thread calls `refresh`. Other threads read the attributes, which are replace
 scrape therefore reads no file of a service.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 
 from exporter.clock import Clock
@@ -14,8 +13,6 @@ from exporter.io.services import DeviceServices, GroupDeltas, ServiceIo, Service
 from exporter.linux import cgroup
 from exporter.linux.files import Parsed
 from exporter.linux.topology import Topology
-
-log = logging.getLogger(__name__)
 
 #: Time between two readings in seconds. A reading of 500 groups takes about 10 ms of CPU time.
 REFRESH_SECONDS = 10.0
@@ -72,11 +69,12 @@ class ServiceWatch:
         try:
             parsed = cgroup.read_services(cgroup.unified_root(settings.path.sysfs))
         except NotAvailable as e:
-            self._say(str(e))
+            self.problem = str(e)
             self.rates, self._read_at = {}, None
             raise
         tree, now = parsed.value, self._clock.monotonic()
-        self._say(_SOME_UNCOUNTED.format(", ".join(tree.uncounted)) if tree.uncounted else "")
+        uncounted = ", ".join(tree.uncounted)
+        self.problem = _SOME_UNCOUNTED.format(uncounted) if uncounted else ""
         devices = self.names_by_number()
         amounts = self._deltas.advance(tree.groups, devices, is_complete=tree.is_complete)
         seconds = 0.0 if self._read_at is None else now - self._read_at
@@ -109,8 +107,3 @@ class ServiceWatch:
             for name, device in ({} if topology is None else topology.devices).items()
             if device.block.number is not None and self._is_exported(name)
         }
-
-    def _say(self, problem: str) -> None:
-        if problem and problem != self.problem:
-            log.info("%s", problem)
-        self.problem = problem
