@@ -3,7 +3,8 @@
 A cell is one run of fio: one block size, one number of jobs and one mode.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from exporter.measurement.figures import blocks, latency, speed
 from exporter.probe.fio_report import JobResult, Op, OpResult
 from exporter.probe.fio_run import HostShareRules, ProfileResult, RunOutcome, host_share_of_run
 from exporter.probe.profiles import Profile, Rw
-from exporter.report.content import Report, Table
+from exporter.report.content import Chart, ChartLine, Report, Table
 from exporter.report.formatting import number
 
 #: If a cell ran for less than this many seconds, the report warns that its figures are unreliable.
@@ -93,7 +94,12 @@ def report(
         title=f"Benchmark of {device}",
         verdict=_verdict(measured, len(cells), problem),
         facts=tuple(facts),
-        parts=(_overview(measured, cells), _latencies(measured), *_failures(outcomes)),
+        parts=(
+            _overview(measured, cells),
+            *_charts(measured),
+            _latencies(measured),
+            *_failures(outcomes),
+        ),
         notes=tuple(_notes(measured, cells)),
         data={
             **data,
@@ -106,11 +112,59 @@ def report(
 
 def _verdict(measured: Sequence[CellOutcome], requested: int, problem: str) -> str:
     # A cell of the mixed mode has no single best figure: it measures reads and writes together.
-    best = "; ".join(_bests(measured)) or "the tables show the results"
+    reliable = [outcome for outcome in measured if _is_reliable(outcome)]
+    without = "the tables show the results"
+    if not reliable:
+        without = f"no cell ran for {_MIN_SECONDS:g} s, so no figure is reliable: increase --size"
+    best = "; ".join(_bests(reliable)) or without
     whole = f"{best[:1].upper()}{best[1:]}."
     if not problem:
         return whole
     return f"Only {len(measured)} of {requested} cells were measured: {problem}. {whole}"
+
+
+def _is_reliable(outcome: CellOutcome) -> bool:
+    """Returns True if the cell ran long enough for its rates to describe the drive."""
+    return outcome.job is not None and (outcome.job.seconds or 0) >= _MIN_SECONDS
+
+
+def _charts(measured: Sequence[CellOutcome]) -> Iterator[Chart]:
+    """Yields charts of throughput and of latency over the block size, with a line per mode.
+
+    Each mode has its largest number of jobs. Cells that did not run long enough are omitted.
+    """
+    reliable = [outcome for outcome in measured if _is_reliable(outcome)]
+    sizes = sorted({outcome.cell.block_bytes for outcome in reliable})
+    if len(sizes) < 2:
+        return
+    ticks = tuple((math.log2(block), blocks(block)) for block in sizes)
+    for title, unit, value in (
+        ("Throughput by block size", "B/s", lambda result: result.bytes_per_second),
+        ("99th percentile of the latency by block size", "s", lambda result: result.p99_seconds),
+    ):
+        lines = tuple(_lines(reliable, value))
+        if lines:
+            label = "throughput" if unit == "B/s" else "latency"
+            yield Chart(title, "block size", label, lines, y_unit=unit, x_ticks=ticks)
+
+
+def _lines(
+    reliable: Sequence[CellOutcome], value: Callable[[OpResult], float | None]
+) -> Iterator[ChartLine]:
+    for mode in dict.fromkeys(outcome.cell.rw for outcome in reliable):
+        of_mode = [outcome for outcome in reliable if outcome.cell.rw is mode]
+        jobs = max(outcome.cell.jobs for outcome in of_mode)
+        points: dict[Op, list[tuple[float, float]]] = {}
+        for outcome in sorted(of_mode, key=lambda each: each.cell.block_bytes):
+            for op in (Op.READ, Op.WRITE):
+                result = outcome.of(op)
+                y = None if result is None or outcome.cell.jobs != jobs else value(result)
+                if y is not None:
+                    points.setdefault(op, []).append((math.log2(outcome.cell.block_bytes), y))
+        words = "1 job" if jobs == 1 else f"{jobs} jobs"
+        for op, line in points.items():
+            name = f"{mode.value}: {op.value}s" if len(points) > 1 else mode.value
+            yield ChartLine(f"{name}, {words}", tuple(line))
 
 
 def _bests(measured: Sequence[CellOutcome]) -> Iterator[str]:
@@ -154,18 +208,21 @@ def _overview(measured: Sequence[CellOutcome], cells: Sequence[Profile]) -> Tabl
         ("block size", "jobs", *(mode.value for mode in modes)),
         tuple(rows),
         frozenset(range(1, len(modes) + 2)),
+        keys=2,
     )
 
 
 def _rates(outcome: CellOutcome | None) -> str:
     """Returns the rates of a cell as text: "IOPS / MB/s", or "-" if it was not measured.
 
-    A cell of the mixed mode has the rates of its reads, then " + ", then those of its writes.
+    A cell of the mixed mode has the rates of its reads, then " + ", then those of its writes. "*"
+    marks a cell that did not run long enough.
     """
     if outcome is None:
         return "-"
     results = [result for op in (Op.READ, Op.WRITE) if (result := outcome.of(op)) is not None]
-    return " + ".join(
+    mark = "" if _is_reliable(outcome) else "*"
+    return mark + " + ".join(
         f"{'-' if r.iops is None else number(r.iops)} / {speed(r.bytes_per_second)}"
         for r in results
     )
@@ -192,7 +249,7 @@ def _latencies(measured: Sequence[CellOutcome]) -> Table:
                     )
                 )
     columns = ("mode", "block size", "jobs", "p50", "p99", "p99.9", "max", "host share")
-    return Table("Latency", columns, tuple(rows), frozenset(range(1, 8)))
+    return Table("Latency", columns, tuple(rows), frozenset(range(1, 8)), keys=3)
 
 
 def _failures(outcomes: Sequence[CellOutcome]) -> Iterator[Table]:
@@ -207,11 +264,11 @@ def _notes(measured: Sequence[CellOutcome], cells: Sequence[Profile]) -> Iterato
             "Each job has one request in flight, so latency limits the IOPS. Use more jobs or"
             " --depth to measure the maximum of the drive."
         )
-    short = [o for o in measured if o.job and (o.job.seconds or 0) < _MIN_SECONDS]
+    short = [outcome for outcome in measured if not _is_reliable(outcome)]
     if short:
         yield (
-            f"{len(short)} of {len(measured)} cells ended within a second, because they reached the"
-            " end of the file. Their figures are unreliable; increase --size."
+            f"{len(short)} of {len(measured)} cells (marked *) ended within a second, because they"
+            " reached the end of the file. Their figures are unreliable; increase --size."
         )
     if any(outcome.cell.writes for outcome in measured):
         yield (

@@ -4,6 +4,7 @@ Each profile is judged by one quantity, see `Quantity`. `steady_state_report` us
 module does no I/O.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -205,6 +206,12 @@ def _summary(comparison: ProfileComparison) -> str:
     return f"{comparison.profile.name}: {latencies}"
 
 
+#: The ticks of the axis of percentiles: the position is -log10 of the share of slower operations.
+_PERCENTILE_TICKS = tuple(
+    (-math.log10(1 - percent / 100), f"{percent:g} %") for percent in (0, 50, 90, 99, 99.9)
+)
+
+
 def _parts(comparisons: Sequence[ProfileComparison]) -> Iterator[Table | Chart]:
     rows = [row for c in comparisons for row in _rows(c)]
     yield Table("Results", _COLUMNS, tuple(rows), frozenset(range(2, len(_COLUMNS))))
@@ -227,6 +234,7 @@ def _parts(comparisons: Sequence[ProfileComparison]) -> Iterator[Table | Chart]:
             "latency",
             lines,
             y_unit="s",
+            x_ticks=_PERCENTILE_TICKS,
         )
 
 
@@ -285,10 +293,19 @@ def _change(comparison: ProfileComparison) -> str:
 
 
 def _by_percentile(result: OpResult) -> tuple[tuple[float, float], ...]:
+    """Returns points of the share of slower operations, as its order of magnitude, and latency.
+
+    On this axis 90 %, 99 % and 99.9 % have equal distances. The slowest operation has no share of
+    slower operations, so half an operation is assumed.
+    """
     ordered = sorted(result.bins.items())
     total = sum(result.bins.values())
-    sums = accumulate(count for _, count in ordered)
-    return tuple((100 * s / total, at) for s, (at, _) in zip(sums, ordered, strict=True))
+    most = result.max_seconds
+    points = []
+    for so_far, (at, _) in zip(accumulate(n for _, n in ordered), ordered, strict=True):
+        slower = max(total - so_far, 0.5) / total
+        points.append((-math.log10(slower), at if most is None else min(at, most)))
+    return tuple(points)
 
 
 def _notes(

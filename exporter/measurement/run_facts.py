@@ -8,7 +8,7 @@ from typing import Any
 from exporter.config import Settings
 from exporter.io import survey
 from exporter.io.drive_class import Drive
-from exporter.linux import topology
+from exporter.linux import files, topology
 from exporter.linux.topology import Topology
 from exporter.measurement import figures
 from exporter.measurement.session import Measurement
@@ -21,11 +21,13 @@ class MeasuredDrives:
     topology: the topology of the host.
     drives: the drives, keyed by device name.
     capacity_bytes: the capacity of the measured device; None means unknown.
+    host_name: the name of the host; empty if it is unknown.
     """
 
     topology: Topology
     drives: Mapping[str, Drive]
     capacity_bytes: int | None
+    host_name: str = ""
 
     @property
     def identities(self) -> tuple[str, ...]:
@@ -53,6 +55,7 @@ def measured_drives(measurement: Measurement, settings: Settings) -> MeasuredDri
         host,
         {leaf: known[leaf] for leaf in location.leaves if leaf in known},
         None if device is None else device.block.capacity_bytes,
+        files.read_attribute(paths.procfs / "sys" / "kernel" / "hostname") or "",
     )
 
 
@@ -65,6 +68,8 @@ def facts(
     fio: the version and the I/O engine of fio, as text.
     """
     location, rated = measurement.location, measurement.directory.rated_bytes
+    if drives.host_name:
+        yield "Host", drives.host_name
     yield "Drive", drives.words or location.device
     yield "Directory", str(measurement.directory.path)
     yield "Filesystem", f"{location.fstype}, mounted on {location.mountpoint}"

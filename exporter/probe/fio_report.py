@@ -243,13 +243,17 @@ def _timed(row: Fields, *path: str) -> OpResult:
     if not count:
         return OpResult()
     percentiles = _by_number(row, "percentile", path)
+    most = row.number(*path, "max")
+    if most is not None:
+        # fio reports the upper end of a bin as a percentile, which may exceed the maximum.
+        percentiles = {key: min(value, int(most)) for key, value in percentiles.items()}
     return OpResult(
         operations=count,
         mean_seconds=_seconds(row.number(*path, "mean")),
         p50_seconds=_seconds(percentiles.get(50.0)),
         p99_seconds=_seconds(percentiles.get(99.0)),
         p999_seconds=_seconds(percentiles.get(99.9)),
-        max_seconds=_seconds(row.number(*path, "max")),
+        max_seconds=_seconds(most),
         bins={nanoseconds / 1e9: count for nanoseconds, count in bins.items() if count},
     )
 

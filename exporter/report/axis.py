@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from exporter.report.content import Chart
-from exporter.report.formatting import MAX_VALUE, prefixed
+from exporter.report.formatting import MAX_VALUE, prefixed, quantity
 
 Point = tuple[float, float]
 
@@ -59,6 +59,8 @@ def x_axis(chart: Chart, room: float, label_width: Callable[[str], float]) -> Ax
     points = [x for line in chart.lines for x, _ in drawable(line.points)]
     if not points:
         return None
+    if chart.x_ticks:
+        return _given_axis(chart, points, room, label_width)
     values = [*points, *(mark.at for mark in chart.marks if abs(mark.at) <= MAX_VALUE)]
     low, high = min(values), max(values)
     is_count = not chart.x_unit and all(value == round(value) for value in points)
@@ -75,6 +77,28 @@ def x_axis(chart: Chart, room: float, label_width: Callable[[str], float]) -> Ax
         if sum(label_width(words) for _, words in axis.ticks) <= room:
             break
     return axis
+
+
+def x_words(chart: Chart, x: float) -> str:
+    """Returns a position on the x axis as text: the label of the tick there, or the quantity."""
+    for at, words in chart.x_ticks:
+        if abs(at - x) < _MIN_RANGE:
+            return words
+    return quantity(x, chart.x_unit)
+
+
+def _given_axis(
+    chart: Chart, points: Sequence[float], room: float, label_width: Callable[[str], float]
+) -> Axis:
+    """Returns the axis with the ticks of the chart. If they do not fit, every second is omitted."""
+    values = [*points, *(at for at, _ in chart.x_ticks)]
+    low, high = min(values), max(values)
+    if high - low < _MIN_RANGE:
+        low, high = low - 0.5, high + 0.5
+    ticks = chart.x_ticks
+    while len(ticks) > 1 and sum(label_width(words) for _, words in ticks) > room:
+        ticks = ticks[::2]
+    return Axis(low, high, ticks)
 
 
 def y_axis(chart: Chart, max_ticks: int) -> Axis:

@@ -19,12 +19,15 @@ class Table:
     columns: the names of the columns.
     rows: the cells of each row.
     numbers: the indices of the columns that contain numbers. They are aligned to the right.
+    keys: the number of columns at the left that name the rows. They are repeated where a table is
+        divided, because the terminal is too narrow.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numbers: frozenset[int] = frozenset()
+    keys: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,8 @@ class Chart:
     x_unit, y_unit: the base unit of the values, such as B, B/s or s. The labels of ticks are then
         50 GB, 1.2 GB/s or 300 µs. If the unit is empty, ticks are plain numbers, and the name of
         the axis contains the unit.
+    x_ticks: positions on the x axis with their labels, for an axis that is not linear: the caller
+        has transformed the values of x. Empty means that the ticks are computed.
     """
 
     title: str
@@ -91,6 +96,7 @@ class Chart:
     bands: tuple[Band, ...] = ()
     x_unit: str = ""
     y_unit: str = ""
+    x_ticks: tuple[tuple[float, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,10 @@ from rich.text import Text
 from exporter.printable import printable, with_control_characters
 from exporter.report import text_chart
 from exporter.report.content import Chart, Report, Table
+from exporter.report.table_split import fitting
+
+#: The number of characters between two columns of `box.SIMPLE_HEAD`.
+_GAP = 2
 
 _VERDICT_STYLES = {None: "bold", True: "bold green", False: "bold yellow"}
 
@@ -35,7 +39,11 @@ def write(report: Report, out: TextIO) -> None:
         console.print()
     for part in report.parts:
         console.print(_text(part.title, "bold"))
-        console.print(_table(part) if isinstance(part, Table) else _chart(part, console.width))
+        if isinstance(part, Chart):
+            console.print(_chart(part, console.width))
+            continue
+        for each in fitting(part, console.width, _GAP):
+            console.print(_table(each))
     for note in report.notes:
         line = Grid.grid(padding=(0, 1))
         line.add_row("-", _text(note))

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from xml.etree import ElementTree as ET
 
 from exporter.printable import printable
-from exporter.report.axis import Axis, Point, drawable, x_axis, y_axis, y_words
+from exporter.report.axis import Axis, Point, drawable, x_axis, x_words, y_axis, y_words
 from exporter.report.content import Chart, ChartLine, Mark
 from exporter.report.formatting import MAX_VALUE, columns, quantity
 from exporter.report.markup import element
@@ -193,7 +193,7 @@ def _line(line: ChartLine, number: int, plot: _Plot, chart: Chart) -> Iterator[E
     points = drawable(line.points)
     if line.dots or len(points) == 1:
         for x, y in _thinned(points, plot):
-            at = f"{quantity(x, chart.x_unit)}: {quantity(y, chart.y_unit)}"
+            at = f"{x_words(chart, x)}: {quantity(y, chart.y_unit)}"
             title = element("title", f"{line.name}, {at}")
             cx, cy = plot.across(x), plot.up(y)
             yield element("circle", title, class_=f"dot {kind}", cx=cx, cy=cy, r=4)

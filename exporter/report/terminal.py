@@ -9,6 +9,7 @@ from exporter.printable import printable
 from exporter.report import text_chart
 from exporter.report.content import Chart, Report, Table
 from exporter.report.formatting import columns, encodable, has_unicode
+from exporter.report.table_split import fitting
 
 #: Width of the output if it is not a terminal, in characters.
 _WIDTH = 100
@@ -43,7 +44,7 @@ def _parts(report: Report, width: int) -> Iterator[str]:
             yield f"{_padded(printable(name), wide)}{_GAP}{printable(value)}\n"
     for part in report.parts:
         yield f"\n{printable(part.title)}\n"
-        yield _table(part) if isinstance(part, Table) else _chart(part, width)
+        yield _tables(part, width) if isinstance(part, Table) else _chart(part, width)
     if report.notes:
         yield "\n"
     for note in report.notes:
@@ -66,8 +67,12 @@ def _chart(chart: Chart, width: int) -> str:
     return text_chart.text(chart, width) or "nothing was measured\n"
 
 
+def _tables(table: Table, width: int) -> str:
+    """Returns the table as text. A wide table is divided, and no cell is cut."""
+    return "\n".join(_table(part) for part in fitting(table, width, len(_GAP)))
+
+
 def _table(table: Table) -> str:
-    """Returns the table as text. A wide table is not cut, so that all its text can be searched."""
     if not table.rows:
         return "nothing was measured\n"
     rows = [[printable(cell) for cell in row] for row in (table.columns, *table.rows)]

@@ -93,9 +93,16 @@ def test_before_3_18_operations_are_counted_by_their_bins() -> None:
 
 @pytest.mark.parametrize("key", ["99.000000", "99.00", "99"])
 def test_percentiles_are_matched_by_number(key: str) -> None:
-    block = latency({5_000: 10}, percentile={key: 7_000})
+    block = latency({5_000: 10}, percentile={key: 4_000})
     write = only(printed(job("w", write=direction({5_000: 10}, clat_ns=block)))).ops[Op.WRITE]
-    assert 7e-6 == write.p99_seconds
+    assert 4e-6 == write.p99_seconds
+
+
+def test_no_percentile_exceeds_the_maximum() -> None:
+    """fio reports the upper end of the bin."""
+    block = latency({5_000: 10}, percentile={"99.9": 7_000}, max=5_000)
+    write = only(printed(job("w", write=direction({5_000: 10}, clat_ns=block)))).ops[Op.WRITE]
+    assert (5e-6, 5e-6) == (write.p999_seconds, write.max_seconds)
 
 
 def test_notes_before_the_report_are_kept_as_the_message() -> None:

@@ -1,0 +1,49 @@
+"""Splits a table that is wider than the terminal into tables that fit, below each other."""
+
+from dataclasses import replace
+
+from exporter.printable import printable
+from exporter.report.content import Table
+from exporter.report.formatting import columns
+
+
+def fitting(table: Table, width: int, gap: int) -> list[Table]:
+    """Returns tables of at most `width` characters with the columns of the given one.
+
+    Each table begins with the columns that name the rows (`Table.keys`). A column that is too wide
+    even alone with these is not divided.
+
+    gap: the number of characters between two columns.
+    """
+    count = max(map(len, (table.columns, *table.rows)))
+    cells = (table.columns, *table.rows)
+    widths = [
+        max((columns(printable(row[n])) for row in cells if n < len(row)), default=0)
+        for n in range(count)
+    ]
+    keys = list(range(min(table.keys, count)))
+    groups: list[list[int]] = [list(keys)]
+    for column in range(len(keys), count):
+        taken = [*groups[-1], column]
+        used = sum(widths[n] for n in taken) + gap * (len(taken) - 1)
+        if used > width and len(groups[-1]) > len(keys):
+            groups.append([*keys, column])
+        else:
+            groups[-1].append(column)
+    if len(groups) == 1:
+        return [table]
+    return [_part(table, group) for group in groups]
+
+
+def _part(table: Table, group: list[int]) -> Table:
+    """Returns the table with these columns only."""
+
+    def chosen(row: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(row[n] if n < len(row) else "" for n in group)
+
+    return replace(
+        table,
+        columns=chosen(table.columns),
+        rows=tuple(map(chosen, table.rows)),
+        numbers=frozenset(place for place, n in enumerate(group) if n in table.numbers),
+    )
