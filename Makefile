@@ -44,6 +44,7 @@ help:  ## Show this help
 run: packages venv  ## Install dependencies and monitor this host on 127.0.0.1:10177 (ARGS=... for flags, PROBE_DIR=... for probes)
 	@mkdir -p var
 	@printf '[probe]\ndirectory = "%s"\nfirst_delay_seconds = 5\n' '$(abspath $(PROBE_DIR))' > var/probe.toml
+	@echo "Starting ssd-exporter; Ctrl-C stops it. Health of all drives: $(BIN)/ssd-exporter check"
 	@exec $(BIN)/ssd-exporter --state.directory=var $(if $(PROBE_DIR),--config.file=var/probe.toml) $(ARGS)
 
 venv: $(VENV)/.installed  ## Create .venv with the command ssd-exporter
@@ -152,8 +153,10 @@ $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	  { echo "make: $(PYTHON) is older than Python 3.10; set PYTHON=/path/to/python3" >&2; exit 2; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || ./packages.sh python3-venv
+	@test -x $(BIN)/python || echo "Creating the virtual environment $(VENV)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "make: cannot create a virtual environment; install python3-venv" >&2; exit 2; }
+	@echo "Installing the Python packages into $(VENV) (half a minute the first time)"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable . || \
 	  { echo "make: cannot install the Python packages; is a package index reachable?" >&2; exit 2; }
 	@# pip compiles installed modules, but not those of an editable install. Compiling at start costs 1 MB of memory.
@@ -161,6 +164,7 @@ $(VENV)/.installed: pyproject.toml
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
+	@echo "Installing the Python packages of the tests into $(VENV)"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]' || \
 	  { echo "make: cannot install the Python packages of the tests; is a package index reachable?" >&2; exit 2; }
 	@touch $@

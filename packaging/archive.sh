@@ -19,6 +19,7 @@ trap 'exit 130' INT TERM HUP
 for machine in "$@"; do
   name=ssd-exporter-$version-linux-$machine
   packaging/stage.sh "$python" "$machine" "$work/$name"
+  echo "Compressing $name.tar.gz"
   tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$when" -cf - "$name" |
     gzip -9n > "$work/$name.tar.gz"
   mv "$work/$name.tar.gz" dist/

@@ -24,6 +24,7 @@ work=$(mktemp -d "$PWD/build/deb.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 packaging/stage.sh "$python" "$machine" "$work/stage"
+echo "Building $package with debhelper"
 mkdir "$work/tree"
 cp -R packaging/debian "$work/tree/debian"
 cat > "$work/tree/debian/changelog" <<EOF

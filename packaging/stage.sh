@@ -17,14 +17,16 @@ quietly='--quiet --disable-pip-version-check --no-input'
 rm -rf "$out"
 mkdir -p "$out/wheels" "$out/man" "$out/completion" "$out/share" "$out/doc"
 
+echo "1/3 Downloading the libraries for $architecture (packaging/vendored.txt)"
 # Wheels for every Python from 3.10; cp311 is for PyYAML only (see vendored.txt).
 fitting="--only-binary=:all: --implementation cp --python-version 3.11
   --abi cp311 --abi abi3 --abi none
   --platform manylinux_2_28_$architecture --platform manylinux_2_17_$architecture
   --platform manylinux2014_$architecture --platform any"
 # shellcheck disable=SC2086
-"$python" -m pip download $quietly $fitting --require-hashes \
+"$python" -m pip download $quietly $fitting --no-deps --require-hashes \
   -r "$here/vendored.txt" -d "$out/wheels"
+echo "2/3 Building the wheel of ssd-exporter"
 # shellcheck disable=SC2086
 "$python" -m pip wheel $quietly --no-deps -w "$out/wheels" "$top"
 # Fails if pyproject.toml requires a package that vendored.txt does not contain.
@@ -32,6 +34,7 @@ fitting="--only-binary=:all: --implementation cp --python-version 3.11
 "$python" -m pip install $quietly $fitting --dry-run --no-index --find-links "$out/wheels" \
   --target "$out/wheels" "$out"/wheels/ssd_exporter-*.whl
 
+echo "3/3 Generating the man page and the completion, copying alerts, dashboards and documents"
 PYTHONPATH=$top "$python" "$here/manual.py" > "$out/man/ssd-exporter.1"
 PYTHONPATH=$top "$python" "$here/completion.py" > "$out/completion/ssd-exporter"
 cp -R "$top/systemd" "$out/systemd"

@@ -117,7 +117,8 @@ def verdict(series: Series, rules: SteadyStateRules) -> str:
     window = state.window
     if window is None:
         measured = sum(not done.is_host_limited for done in series.rounds)
-        return f"{name}: {measured} rounds are too few; {rules.rounds} are required."
+        rounds = "1 round is" if measured == 1 else f"{measured} rounds are"
+        return f"{name}: {rounds} too few; {rules.rounds} are required."
     deviations = (
         f"over the last {rules.rounds} rounds, {_quantity(series.profile)} ranges over"
         f" {100 * window.range_ratio:.1f} % of its mean (limit {100 * rules.range_ratio:.0f} %),"

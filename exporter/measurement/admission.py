@@ -218,7 +218,7 @@ class WritePlan:
 
     where: the directory and the device, such as "/mnt/probe on sda".
     charge_bytes: the most that is written, including what the filesystem adds.
-    seconds: the longest time that the measurement takes.
+    seconds: the time that the measurement takes on an idle drive that is not slow.
     rated_bytes: the drive's rated endurance; None means unknown.
     left_bytes: the bytes that scheduled probes may still write today.
     """
@@ -232,7 +232,7 @@ class WritePlan:
     def words(self) -> str:
         """Returns the plan as text without a subject, such as "writes at most 2 GB to ..."."""
         if not self.charge_bytes:
-            return f"reads in {self.where} and writes nothing; takes at most {span(self.seconds)}"
+            return f"reads in {self.where} and writes nothing; takes about {span(self.seconds)}"
         life = ""
         if self.rated_bytes:
             percent = 100 * self.charge_bytes / self.rated_bytes
@@ -242,7 +242,7 @@ class WritePlan:
             over = f" (scheduled probes may write {quantity(self.left_bytes, 'B')} more today)"
         return (
             f"writes at most {quantity(self.charge_bytes, 'B')}{life} to {self.where}, including"
-            f" what the filesystem adds{over}; takes at most {span(self.seconds)}"
+            f" what the filesystem adds{over}; takes about {span(self.seconds)}"
         )
 
 

@@ -31,13 +31,13 @@ def asked(answer: str) -> str:
 def test_the_question_names_the_bytes_the_place_and_the_duration() -> None:
     assert asked("y\n") == (
         "writes at most 2 GB (0.002 % of its rated endurance) to /mnt/probe on sda, including what"
-        " the filesystem adds; takes at most 7 min\ncontinue? [y/N] "
+        " the filesystem adds; takes about 7 min\ncontinue? [y/N] "
     )
 
 
 def test_a_plan_above_the_daily_budget_names_what_is_left_of_it() -> None:
     plan = WritePlan("/mnt/probe on sda", 2 * GB, 8.0, left_bytes=GB)
-    assert "(scheduled probes may write 1 GB more today); takes at most 8 s" in plan.words()
+    assert "(scheduled probes may write 1 GB more today); takes about 8 s" in plan.words()
     assert "rated endurance" not in plan.words(), "not known is not none"
 
 

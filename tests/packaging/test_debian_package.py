@@ -111,7 +111,7 @@ def test_it_installs_offline_and_runs(installed: Root) -> None:
 
 def test_it_uses_only_its_bundled_libraries(root: Root) -> None:
     """Other versions on the host and PYTHONPATH of the caller have no effect."""
-    names = "bcrypt, chardet, humanfriendly, prometheus_client, psutil, pySMART, tomli, yaml"
+    names = "bcrypt, chardet, humanfriendly, prometheus_client, psutil, pySMART, rich, tomli, yaml"
     code = f"import {names}; print(*sorted(m.__file__ for m in ({names})), sep='\\n')"
     launcher = root.text("/usr/bin/ssd-exporter")
     assert launcher.startswith("#!/usr/bin/python3 -IS\n")
@@ -119,8 +119,34 @@ def test_it_uses_only_its_bundled_libraries(root: Root) -> None:
     assert script != launcher
     root.write("/var/tmp/libraries", script)
     found = root.do("env", "PYTHONPATH=/nowhere", "python3", "-IS", "/var/tmp/libraries")
-    assert 8 == len(found.splitlines())
+    assert 9 == len(found.splitlines())
     assert all(line.startswith("/usr/lib/ssd-exporter/") for line in found.splitlines())
+
+
+def test_reports_have_colours_with_the_part_of_rich_that_is_bundled(root: Root) -> None:
+    """rich's dependencies are not bundled."""
+    code = (
+        "import io; from exporter.report import rich_output as r;"
+        " from exporter.report.content import Report, Table;"
+        " out = io.StringIO();"
+        " r.write(Report('T', 'V', (), (Table('t', ('a',), (('b',),)),), ('n',), {}), out);"
+        " bar = r.ColouredBar(out); bar.show('x', 0.5); bar.close(); print(out.getvalue())"
+    )
+    launcher = root.text("/usr/bin/ssd-exporter")
+    script = launcher.replace("from exporter.cli import main", code).replace("sys.exit(main())", "")
+    root.write("/var/tmp/report", script)
+    assert ["T", "", "V", "", "t"] == root.do("python3", "-IS", "/var/tmp/report").split("\n")[:5]
+
+
+def test_the_last_lines_of_the_installation_say_what_to_do_next(package: Path) -> None:
+    with layered() as made:
+        made.write(STATUS, of_few_packages(Path(STATUS).read_text()))
+        first = made.install(package).splitlines()
+        again = made.install(package)
+    assert "http://127.0.0.1:10177/" in first[-2]
+    assert "ssd-exporter check" in first[-2]
+    assert "sudo ssd-exporter enable-probes" in first[-1]
+    assert "enable-probes" not in again
 
 
 def test_all_modules_are_compiled_and_files_match_the_package(installed: Root) -> None:
