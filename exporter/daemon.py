@@ -18,6 +18,7 @@ from exporter.config import Settings
 from exporter.drive_journal import DriveJournal
 from exporter.errors import ConfigError
 from exporter.io.service_watch import REFRESH_SECONDS
+from exporter.live_pages import LivePages
 from exporter.metrics.exposition import render
 from exporter.metrics.page import PageCache
 from exporter.monitor import Monitor
@@ -145,7 +146,8 @@ def serve(
     )
     threads = _Threads(monitor, state, clock)
     pages = PageCache(monitor.samples, lambda: monitor.sampler.samples, monitor.collector_status)
-    site = Site(pages, threads.problem, threads.is_ready, monitor.overview)
+    live = LivePages(monitor, threads.problem, clock)
+    site = Site(pages, threads.problem, threads.is_ready, live.respond)
     server = HttpServer(
         [listen.parse_address(text) for text in settings.web.listen_address],
         site.respond,

@@ -36,9 +36,8 @@ from exporter.metrics import (
 from exporter.metrics.client_library import ProcessCollector
 from exporter.metrics.desc import Sample
 from exporter.probe.results import ProbeWindows
-from exporter.probe.slc_results import SlcResultStore
+from exporter.probe.slc_results import SlcResult, SlcResultStore
 from exporter.programs.command import Runner, version
-from exporter.web import status_page
 
 if TYPE_CHECKING:
     from exporter.drives.health import DriveHealth
@@ -203,15 +202,14 @@ class Monitor:
                 yield from self.collector_status.collect(name, "page", collect) or ()
         yield from self.collector_status.collect("page", "own", self._own) or ()
 
-    def overview(self) -> list[tuple[str, ...]]:
-        """Returns the rows of the status page: a heading, then one row for each device."""
-        # The drives are read before the sampler is locked, because nothing may block while it is
-        # locked.
-        drives = self.health.drives.watched() if self.health else []
-        with self.sampler.flushed():
-            return status_page.device_rows(
-                self.sampler, self.survey.topology, drives, self._clock.monotonic()
-            )
+    def probe_rounds(self) -> Mapping[str, Any]:
+        """Returns the kept results of probes as for the state file; empty without probes."""
+        rounds = self.probe.to_state()["rounds"] if self.probe else None
+        return rounds if isinstance(rounds, Mapping) else {}
+
+    def slc_results(self) -> Mapping[str, SlcResult]:
+        """Returns the cached results of write cache probes, keyed by device name."""
+        return self.slc.results(self._identities) if self.slc is not None else {}
 
     def to_state(self, *, at_end: bool = False) -> dict[str, Any]:
         """Returns JSON values for the state file, keyed by name.

@@ -57,7 +57,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": {
         *("collector_status", "drives", "errors", "io", "linux", "printable", "probe", "smart"),
     },
-    "web": {"", "drives", "errors", "io", "linux", "logs", "metrics", "printable"},
+    "web": {"", "errors", "linux", "logs", "metrics", "printable"},
+    # The pages for people: values in, HTML and JSON out.
+    "pages": {
+        *("", "clock", "collector_status", "config", "drives", "io", "linux", "printable"),
+        *("probe", "smart", "wear", "web.http_message"),
+    },
     # The privileged process: no network code, and the standard library only.
     "agent": {
         *("clock", "errors", "logs", "programs", "service", "threads"),
@@ -87,6 +92,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("", "clock", "collector_status", "config", "drives"),
         *("io", "linux", "metrics", "probe", "probe_monitor", "programs", "smart", "wear", "web"),
     },
+    "live_pages": {"clock", "monitor", "pages", "web.http_message"},
     "daemon": {
         *(
             "",
@@ -97,6 +103,7 @@ MAY_IMPORT: dict[str, set[str]] = {
             "io",
             "logs",
             "metrics",
+            "live_pages",
             "monitor",
             "privileges",
             "programs",
@@ -212,6 +219,7 @@ ONLY_IN = {
     "threading": {
         "collector_status",
         "daemon",
+        "live_pages",
         "io",
         "metrics.page",
         "probe",

@@ -146,7 +146,6 @@ class _Started:
         self.monitor.sampler.tick()
 
     def page(self) -> str:
-        self.monitor.overview()
         render(self.monitor.samples(), openmetrics=True)
         return render(self.monitor.samples(), openmetrics=False).decode()
 

@@ -144,6 +144,7 @@ _OTHER_OPENERS = {
     "printable": "/dev/null, in place of a closed standard stream",
     "reading/read_input": "regular files that the user names, read as a stream with limits",
     "linux/files": "files of /proc and /sys",
+    "pages/live_site": "the stylesheet and the script, which are part of the program",
     "linux/scsi_sysfs": "files of /sys",
     "linux/task_states": "files of /proc, of which it reads 128 bytes",
     "capture/sysfs_capture": "files of /sys",

@@ -27,6 +27,11 @@ SATURATED, STALLED, PROBED = 16, 32, 64
 _VERDICT_BITS = 15
 _CODES = {verdict: code for code, verdict in enumerate(VERDICTS)}
 
+#: For each bit, a table that translates a status byte with the bit to 1 and any other one to 0.
+_HAS_BIT = {
+    bit: bytes(bool(status & bit) for status in range(256)) for bit in (SATURATED, STALLED, PROBED)
+}
+
 _NO_VALUE = float("nan")
 
 
@@ -226,4 +231,4 @@ def verdicts(statuses: bytes) -> Iterator[Verdict]:
 
 def counted(statuses: bytes, bit: int) -> int:
     """Returns the number of status bytes with this bit, such as `SATURATED`."""
-    return sum(1 for status in statuses if status & bit)
+    return statuses.translate(_HAS_BIT[bit]).count(1)

@@ -17,6 +17,7 @@ from exporter.drives.wearout import (
     estimate_wearout,
     missing_reason,
 )
+from exporter.wear.wear_year import WearYear
 
 if TYPE_CHECKING:
     from exporter.wear.wear_history import WearHistory
@@ -40,6 +41,7 @@ class _Estimated:
     wearout: WearoutEstimate | None
     at: float
     rated_bytes: int | None
+    year: WearYear
 
 
 class WearRecorder:
@@ -102,6 +104,15 @@ class WearRecorder:
             [] if history is None else history.observations(key), now, self._rules
         )
 
+    def year(self, key: str) -> list[tuple[float, float]]:
+        """Returns when the wear of a drive changed in the last 400 days; empty if it is unknown.
+
+        The result contains Unix times and used ratios, as of the last estimate. Any thread may call
+        it: it reads no file.
+        """
+        known = self._estimated.get(key)
+        return [] if known is None else list(known.year.points())
+
     def wake(self) -> None:
         """Makes the current `step` return soon. Other threads may call it."""
         self._woken.set()
@@ -142,5 +153,7 @@ class WearRecorder:
         known = self._estimated.get(key)
         fresh = known is not None and 0 <= at - known.at < _ESTIMATE_SECONDS
         if known is None or is_new or not fresh or known.rated_bytes != rated_bytes:
-            wearout = estimate_wearout(history.observations(key), at, self._rules, rated_bytes)
-            self._estimated[key] = _Estimated(wearout, at, rated_bytes)
+            observations = history.observations(key)
+            wearout = estimate_wearout(observations, at, self._rules, rated_bytes)
+            year = WearYear(observations)
+            self._estimated[key] = _Estimated(wearout, at, rated_bytes, year)

@@ -41,6 +41,9 @@ _FAILED = plain_response(
 )
 
 
+#: The paths that an open page requests by itself.
+LIVE_PATHS = frozenset({"/live.json", "/page.css", "/page.js"})
+
 #: A client address may use this fraction of all connections to wait for bcrypt.
 _MAX_CHECKS_SHARE = 4
 
@@ -99,14 +102,19 @@ class RequestDispatcher:
         if connection.access != security.access:
             raise ConnectionAbortedError
         connection.extra_headers = security.headers or {}
-        if security.rate_limit and not security.rate_limit.take(time.monotonic()):
+        field = request.headers.get("authorization")
+        is_known = security.auth is None or (field is not None and security.auth.is_cached(field))
+        # A page in a browser requests its live data each second. These requests have a limit of
+        # their own, so that one viewer does not use up the requests of Prometheus.
+        is_live = is_known and request.path in LIVE_PATHS
+        limit = security.live_limit if is_live else security.rate_limit
+        if limit and not limit.take(time.monotonic()):
             return connection.render(_TOO_MANY)
         if security.auth is None:
             return self._dispatch_authenticated(connection, request)
-        field = request.headers.get("authorization")
         if field is None:
             return connection.render(_UNAUTHORIZED)
-        if security.auth.is_cached(field):
+        if is_known:
             return self._dispatch_authenticated(connection, request)
         job = partial(self._authenticate, connection, request, field)
         is_queued = self._authenticators.submit(

@@ -30,6 +30,7 @@ class Security:
     auth: checks user names and passwords; None means that no password is required.
     headers: additional header fields in every response, keyed by name; None means no field.
     rate_limit: limits the rate of requests; None means no limit.
+    live_limit: limits the rate of the requests that an open page sends by itself.
     files: the configuration file, and the certificate and key files that it names.
     """
 
@@ -37,6 +38,7 @@ class Security:
     auth: "BasicAuth | None" = None
     headers: Mapping[str, str] | None = None
     rate_limit: RateLimit | None = None
+    live_limit: RateLimit | None = None
     files: tuple[Path, ...] = ()
 
     @property
@@ -44,6 +46,10 @@ class Security:
         """What a connection must fulfil (`ServerTls.access`); None means plain HTTP."""
         return self.tls.access if self.tls else None
 
+
+#: With a rate limit, open pages may send by themselves one request in this time, in seconds, and
+#: this many without a pause. It is enough for two viewers.
+_LIVE_RATE = (0.5, 10)
 
 _NO_SECURITY = Security()
 
@@ -69,6 +75,7 @@ def load_security(path: Path, old: Security = _NO_SECURITY) -> Security:
         auth=_auth(web.users, old.auth) if web.users else None,
         headers=dict(web.headers),
         rate_limit=_rate_limit(web.rate_limit, old.rate_limit) if web.rate_limit else None,
+        live_limit=_live_limit(web.rate_limit, old.live_limit) if web.rate_limit else None,
         files=tuple(files),
     )
 
@@ -145,6 +152,12 @@ def _rate_limit(config: tuple[float, int], old: RateLimit | None) -> RateLimit:
     interval_seconds, burst = config
     if burst < 1:
         _log.warning("rate_limit: a burst of 0 allows no request; set burst to 1 or more")
+    new = RateLimit(interval_seconds, burst)
+    return old if old == new else new
+
+
+def _live_limit(config: tuple[float, int], old: RateLimit | None) -> RateLimit:
+    interval_seconds, burst = _LIVE_RATE if config[1] > 0 else config
     new = RateLimit(interval_seconds, burst)
     return old if old == new else new
 

@@ -1,16 +1,10 @@
-"""Builds the responses of the exporter: /metrics, the status page at /, and the health checks."""
+"""Builds the responses of the exporter: /metrics, the pages for people, and the health checks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
 from exporter.metrics.page import PageCache
-from exporter.web import status_page
 from exporter.web.http_message import Request, Response, plain_response
-
-_HTML = "text/html; charset=utf-8"
-
-#: A table as rows of cells. The cells are plain text, and the first row is the heading.
-Table = Sequence[Sequence[str]]
 
 
 class Site:
@@ -19,7 +13,7 @@ class Site:
     pages: the rendered metrics pages.
     problem: returns the reason why the metrics are not reliable; an empty string if they are.
     is_ready: returns True once the sampler has taken its first sample.
-    overview: returns the table of the status page.
+    live: returns the response to a request for a page for people; None for another path.
     """
 
     def __init__(
@@ -27,23 +21,20 @@ class Site:
         pages: PageCache,
         problem: Callable[[], str],
         is_ready: Callable[[], bool],
-        overview: Callable[[], Table],
+        live: Callable[[Request], Response | None] = lambda _request: None,
     ) -> None:
         self._pages = pages
         self._problem = problem
         self._is_ready = is_ready
-        self._overview = overview
-        self._paths: Mapping[str, Callable[[Request], Response]] = {
-            "/metrics": self._metrics,
-            "/": self._index,
-        }
+        self._live = live
 
     def respond(self, request: Request) -> Response:
         """Returns the response to a request; an unknown path gets 404."""
-        build = self._paths.get(request.path)
-        if build is None:
-            return plain_response(HTTPStatus.NOT_FOUND, "Not found. The metrics are at /metrics.")
-        return build(request)
+        if request.path == "/metrics":
+            return self._metrics(request)
+        return self._live(request) or plain_response(
+            HTTPStatus.NOT_FOUND, "Not found. The metrics are at /metrics."
+        )
 
     def fast(self) -> Mapping[str, Callable[[], Response]]:
         """Returns the functions that answer the health checks, keyed by path.
@@ -70,9 +61,3 @@ class Site:
         if not self._is_ready():
             return plain_response(HTTPStatus.SERVICE_UNAVAILABLE, "Not ready: no sample yet.")
         return plain_response(HTTPStatus.OK, "Ready.")
-
-    def _index(self, _request: Request) -> Response:
-        problem = self._problem()
-        state = f"Problem: {problem}." if problem else "Sampling normally."
-        page = status_page.render_page(state, self._overview())
-        return Response(HTTPStatus.OK, _HTML, page.encode("utf-8", "replace"))

@@ -1,6 +1,7 @@
 """HTTP responses of a daemon that monitors the host of the test."""
 
 import gzip
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,9 +129,16 @@ def test_the_index_shows_the_devices_and_links_to_the_metrics(daemon: Daemon) ->
     assert "text/html; charset=utf-8" == answer.headers["content-type"]
     html = answer.body.decode()
     assert 'href="/metrics"' in html
-    devices = daemon.page().labels("ssd_disk_io_now", "device")
-    assert devices
-    assert [] == [name for name in devices if f"<td>{name}</td>" not in html]
+    drives = daemon.page().labels("ssd_io_bottleneck", "device")
+    assert drives
+    assert [] == [name for name in drives if f'href="/drive/{name}"' not in html]
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+    for name in drives:
+        assert 200 == daemon.get(f"/drive/{name}").status
+    data = json.loads(daemon.get("/live.json?since=0").body)
+    assert data["n"] >= 1
+    assert {"n", "at", "st", "t", "s", "h"} <= data.keys()
 
 
 def test_an_unknown_page_is_404_and_other_methods_are_rejected(

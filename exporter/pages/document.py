@@ -1,0 +1,114 @@
+"""The frame that all pages share: head, symbols, heading, list of what to do, footer. Pure."""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+from exporter.pages.drive_section import LEVELS, WORDS, link_to, symbol
+from exporter.pages.page_texts import clock, escaped
+from exporter.pages.views import HostView, Todo
+
+_SYMBOLS = """<svg class="sr" aria-hidden="true" width="0" height="0"><defs>
+<symbol id="crit" viewBox="0 0 12 12"><path d="M6 0l6 6-6 6-6-6z"/></symbol>
+<symbol id="warn" viewBox="0 0 12 12"><path d="M6 .8L12 11.2H0z"/></symbol>
+<symbol id="ok" viewBox="0 0 12 12"><path d="M4.4 10.2L.7 6.5l1.4-1.4 2.3 2.3L9.9 1.9l1.4 1.4z"/>
+</symbol><symbol id="unk" viewBox="0 0 12 12"><path d="M1 5h10v2H1z"/></symbol>
+<clipPath id="over"><path d="M0-9h300v21H0zM0 36h300v30H0z"/></clipPath>
+<clipPath id="over1"><path d="M0-9h300v17H0zM0 24h300v30H0z"/></clipPath>
+<pattern id="hatch" width="4" height="4" patternUnits="userSpaceOnUse"><path class="h0"
+ d="M0 0h4v4H0z"/><path class="h1" d="M0 0h2v4H0z"/></pattern></defs></svg>"""
+
+
+def document(
+    view: HostView, *, title: str, heading: str, sentence: str, body: str, assets: str, drive: str
+) -> str:
+    """Returns a whole page.
+
+    title: the text of the title, not escaped.
+    heading, body: HTML.
+    sentence: the answer to "is anything wrong", not escaped.
+    assets: the version in the addresses of the stylesheet and the script.
+    drive: the name of the drive of a drive's page; else empty.
+    """
+    utc = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(view.at))
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{escaped(title)}</title>"
+        f'<link rel="stylesheet" href="/page.css?v={assets}">'
+        f'<script src="/page.js?v={assets}" defer></script></head>'
+        f'<body data-drive="{escaped(drive)}"><a class="sr skip" href="#main">Skip to the content'
+        f"</a>{_SYMBOLS}"
+        f'<header class="top">{heading}<div class="live">'
+        "<noscript>reload for newer values</noscript>"
+        '<span class="dot" hidden>live</span>'
+        f'<span>as of <time class="clk" datetime="{utc}">{clock(view.at)}</time></span>'
+        "</div></header>"
+        f'<main id="main"><p class="say" role="status">{escaped(sentence)}</p>'
+        f'<div id="page">{body}</div></main>{_footer(view)}</body></html>\n'
+    )
+
+
+def todo_table(todos: Sequence[Todo], *, with_heading: bool = True) -> str:
+    """Returns the list of what to do; empty if there is nothing to do."""
+    if not todos:
+        return ""
+    rows = "".join(_todo_row(todo) for todo in todos)
+    table = (
+        '<table class="todo"><thead class="sr"><tr><th scope="col">Severity</th>'
+        '<th scope="col">Drive</th><th scope="col">What</th><th scope="col">What to do</th></tr>'
+        f"</thead><tbody>{rows}</tbody></table>"
+    )
+    if not with_heading:
+        return table
+    return (
+        '<section aria-labelledby="td"><div class="h"><h2 id="td">What to do</h2><span class="m">'
+        "health as judged by <code>ssd-exporter check</code>, and the bottlenecks now</span></div>"
+        f"{table}</section>"
+    )
+
+
+def linked(items: Iterable[tuple[str, str]]) -> str:
+    """Returns links, separated by dots. items: pairs of address and text."""
+    return " · ".join(f'<a href="{href}">{escaped(text)}</a>' for href, text in items)
+
+
+def _todo_row(todo: Todo) -> str:
+    level = LEVELS[todo.status]
+    name = (
+        f'<a href="{link_to(todo.drive)}">{escaped(todo.drive)}</a>' if todo.drive else "exporter"
+    )
+    return (
+        f'<tr><td class="sev {level}">{symbol(todo.status)}{WORDS[todo.status]}</td>'
+        f'<th scope="row">{name}</th><td class="w"><b>{escaped(todo.lead)}</b>'
+        f' {escaped(todo.text)}</td><td class="do">{_with_code(todo.action)}</td></tr>'
+    )
+
+
+def _with_code(text: str) -> str:
+    """Returns the text with the parts in backquotes as code."""
+    parts = text.split("`")
+    return "".join(
+        f"<code>{escaped(part)}</code>" if index % 2 else escaped(part)
+        for index, part in enumerate(parts)
+    )
+
+
+def _footer(view: HostView) -> str:
+    *states, version = view.states or ("ssd-exporter",)
+    links = linked(
+        (
+            ("/", "Overview"),
+            ("/metrics", "Metrics"),
+            ("/-/healthy", "Healthy"),
+            ("/-/ready", "Ready"),
+        )
+    )
+    return (
+        f'<footer id="foot">{"".join(_spans(states))}<nav class="r" aria-label="Endpoints">'
+        f"{links} · {escaped(version)}</nav></footer>"
+    )
+
+
+def _spans(texts: Iterable[str]) -> Iterator[str]:
+    return (f"<span>{escaped(text)}</span>" for text in texts)

@@ -1,0 +1,126 @@
+"""The page of one drive: now, wear over a year, probes, write cache, identity and SMART. Pure."""
+
+from collections.abc import Iterator
+
+from exporter.io.verdict import Verdict
+from exporter.pages.document import document, todo_table
+from exporter.pages.drive_history import DriveHistory
+from exporter.pages.drive_section import mount_texts, role_text, section
+from exporter.pages.health_list import link_text
+from exporter.pages.history_charts import cache_chart, probe_chart
+from exporter.pages.judgement import sentence
+from exporter.pages.page_texts import day, escaped, size
+from exporter.pages.smart_table import forecast, smart_section
+from exporter.pages.views import DriveView, HostView
+from exporter.pages.wear_chart import wear_chart
+
+
+def drive_page(view: HostView, drive: DriveView, history: DriveHistory, assets: str) -> str:
+    """Returns the page of one drive. assets: the version of the stylesheet and the script."""
+    facts = drive.facts
+    lines = [facts.model, role_text(facts), facts.mounts[0].mountpoint if facts.mounts else ""]
+    known = escaped(" · ".join(filter(None, lines)))
+    heading = (
+        f'<h1><a href="/">{escaped(view.name)}</a> <span class="m" aria-hidden="true">/</span>'
+        f' {escaped(drive.name)}</h1><span class="m">{known}</span>'
+    )
+    body = "".join(
+        (
+            todo_table(drive.todos, with_heading=False),
+            _now(view, drive),
+            _wear(view, drive, history),
+            _probes(history),
+            f'<div class="two">{_cache(history)}{_identity(drive)}</div>',
+            smart_section(facts, view.at),
+        )
+    )
+    return document(
+        view,
+        title=f"{view.name}: {drive.name} – ssd-exporter",
+        heading=heading,
+        sentence=f"{sentence([drive])} {_capital(forecast(facts, view.at))}".strip(),
+        body=body,
+        assets=assets,
+        drive=drive.name,
+    )
+
+
+def _now(view: HostView, drive: DriveView) -> str:
+    note = "last five minutes, one point a second · reads up, writes down"
+    return _section("nw", "Now", note if drive.now is not None else "", section(drive, view, 0))
+
+
+def _wear(view: HostView, drive: DriveView, history: DriveHistory) -> str:
+    smart = drive.facts.smart
+    health = smart.health if smart is not None else None
+    if smart is None or health is None or health.endurance is None:
+        return ""
+    used = health.endurance.used_ratio
+    chart = wear_chart(history.wear, used, smart.wearout_seconds, view.at)
+    method = (
+        f" · estimate: {smart.wearout_method.replace('_', ' ')}" if smart.wearout_method else ""
+    )
+    return (
+        _section("we", "Wear over a year", f"rated endurance used{method}", chart) if chart else ""
+    )
+
+
+def _probes(history: DriveHistory) -> str:
+    charts = "".join(probe_chart(probe) for probe in history.probes)
+    if not charts:
+        return ""
+    return _section(
+        "pr", "Is it still as fast as it was?", "fio probes", f'<div class="two">{charts}</div>'
+    )
+
+
+def _cache(history: DriveHistory) -> str:
+    cache = history.cache
+    if cache is None:
+        return ""
+    return _section("ca", "Write cache", f"probe of {day(cache.at)}", cache_chart(cache))
+
+
+def _identity(drive: DriveView) -> str:
+    rows = "".join(
+        f"<div><dt>{name}</dt><dd>{escaped(text)}</dd></div>"
+        for name, text in _identity_rows(drive)
+        if text
+    )
+    return _section("id", "Identity and mounts", "", f'<dl class="kv">{rows}</dl>')
+
+
+def _identity_rows(drive: DriveView) -> Iterator[tuple[str, str]]:
+    facts = drive.facts
+    smart = facts.smart
+    yield "Model", facts.model
+    if smart is not None:
+        yield "Family", smart.identity.family or ""
+    yield "Serial", facts.serial
+    yield "Firmware", facts.firmware
+    if smart is not None:
+        yield "WWN", smart.identity.wwn or ""
+        yield "Address", smart.address
+    yield "Capacity", "" if facts.capacity_bytes is None else size(facts.capacity_bytes)
+    yield "Link", (link_text(facts) or ("", ""))[0]
+    if facts.queue is not None:
+        queue = facts.queue
+        discard = "discard" if queue.discard else ""
+        texts = (queue.scheduler or "", queue.write_cache or "", discard)
+        yield "Queue", " · ".join(filter(None, texts))
+    yield "Used as", role_text(facts)
+    yield from (("Mounted", text) for text in mount_texts(facts))
+    yield "Part of", ", ".join(facts.below)
+    if drive.verdict is not Verdict.NONE and drive.now is not None:
+        yield "Bottleneck", drive.verdict.value
+
+
+def _section(name: str, heading: str, note: str, body: str) -> str:
+    return (
+        f'<section aria-labelledby="{name}"><div class="h"><h2 id="{name}">{heading}</h2>'
+        f'<span class="m">{escaped(note)}</span></div>{body}</section>'
+    )
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

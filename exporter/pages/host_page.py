@@ -1,0 +1,102 @@
+"""The page of the host: the strip of the host, what to do, and the drives. Pure."""
+
+from collections.abc import Iterator
+
+from exporter.pages import charts, many_drives
+from exporter.pages.document import document, todo_table
+from exporter.pages.drive_section import section
+from exporter.pages.live_texts import host_texts
+from exporter.pages.page_texts import duration, escaped
+from exporter.pages.views import HostNow, HostView
+
+#: Up to this number of drives, each has its own section. More are shown as cells and tables.
+MOST_SECTIONS = 8
+
+#: The largest number of lines of what to do. A host with 200 failing drives has one cause.
+_MOST_TODOS = 30
+
+
+def host_page(view: HostView, assets: str) -> str:
+    """Returns the page at ``/``. assets: the version of the stylesheet and the script."""
+    limited = [todo for todo in view.todos if todo.drive]
+    wrong = f"{limited[0].drive}: {limited[0].lead.rstrip('.')} – " if limited else ""
+    facts = " · ".join(view.facts)
+    hidden = len(view.todos) - _MOST_TODOS
+    more = f'<p class="s m">and {hidden} more</p>' if hidden > 0 else ""
+    body = f"{host_strip(view.now)}{todo_table(view.todos[:_MOST_TODOS])}{more}{_drives(view)}"
+    return document(
+        view,
+        title=f"{view.name}: {wrong}ssd-exporter",
+        heading=f'<h1>{escaped(view.name)}</h1><span class="m">{escaped(facts)}</span>',
+        sentence=view.sentence,
+        body=body,
+        assets=assets,
+        drive="",
+    )
+
+
+def host_strip(now: HostNow) -> str:
+    """Returns the four figures of the host with their curves."""
+    texts = host_texts(now)
+    waits_known = any(value == value for value in now.waiting)  # noqa: PLR0124  NaN
+    peak = max(max(now.transferred, default=0.0), charts.MIN_PEAK)
+    window = duration(now.window * now.interval_seconds)
+
+    def part(name: str, key: str, unit: str, heights: Iterator[float], note: str) -> str:
+        column = key.replace(":", "")
+        shape = charts.area(heights, now.window, 28.0) if now.window else "M0 28H299Z"
+        return (
+            f'<div><dt>{name}</dt><dd><b data-k="{key}">{texts[key]}</b> <i>{unit}</i></dd>'
+            '<dd class="pic"><svg class="ch" viewBox="0 0 299 28" preserveAspectRatio="none"'
+            f' aria-hidden="true"><path id="{column}" d="{shape}"/>'
+            f'<path class="ax" d="M0 27.5H299"/></svg></dd><dd class="s">{note}</dd></div>'
+        )
+
+    all_wait = f'some task waits for I/O; all wait <span data-k="h:full">{texts["h:full"]}</span> %'
+    parts = [
+        part(
+            "I/O pressure",
+            "h:some",
+            "%",
+            charts.ratio_heights(now.waiting, 28.0),
+            all_wait if waits_known else "the kernel does not report it",
+        ),
+        part(
+            "iowait",
+            "h:io",
+            "%",
+            charts.ratio_heights(now.iowait, 28.0),
+            "never a verdict by itself",
+        ),
+        part(
+            "Hottest CPU, interrupts",
+            "h:irq",
+            f'%<span data-k="h:cpu">{texts["h:cpu"]}</span>',
+            charts.ratio_heights(now.softirq, 28.0),
+            "of its time in hard and soft interrupts",
+        ),
+        part(
+            "All drives",
+            "h:mb",
+            "MB/s",
+            charts.throughput_heights(now.transferred, peak, 28.0),
+            f'<span data-k="h:rq">{texts["h:rq"]}</span> requests a second',
+        ),
+    ]
+    return f'<dl class="host" aria-label="Host, last {window}">{"".join(parts)}</dl>'
+
+
+def _drives(view: HostView) -> str:
+    drives = view.drives
+    if not drives:
+        return '<p class="lead">No drive is monitored.</p>'
+    if len(drives) > MOST_SECTIONS:
+        return many_drives.overview(view)
+    sections = "".join(section(drive, view, n) for n, drive in enumerate(drives))
+    heading = "Drives" if len(drives) > 1 else "Drive"
+    return (
+        f'<section aria-labelledby="dr"><div class="h"><h2 id="dr">{heading}</h2><span class="m">'
+        "problems first · last five minutes, one point a second · reads up, writes down"
+        "</span></div>"
+        f'<div class="drives">{sections}</div></section>'
+    )

@@ -1,0 +1,296 @@
+"""Judges the drives: what is wrong now, how urgent it is, and what to do. Pure.
+
+The problems of a drive's health are those of `ssd-exporter check` (`smart.drive_problems`). This
+module adds the bottleneck of the last seconds, and sums everything up in one sentence.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from exporter.io.services import OTHER, ServiceRate
+from exporter.io.verdict import Verdict
+from exporter.pages.page_texts import word
+from exporter.pages.views import DriveFacts, DriveNow, DriveView, Todo
+from exporter.smart.drive_problems import Status
+
+#: A saturated drive is critical if it was saturated for at least this share of the last five
+#: minutes. The alerts use the same ratio (ssd:threshold:disk_saturated_ratio).
+SEVERE_RATIO = 0.5
+
+#: Below this busy ratio a drive is called nearly idle.
+_IDLE_RATIO = 0.02
+
+#: The largest number of actions in the line of a drive. The first ones are the most urgent.
+_MOST_ACTIONS = 2
+
+LABELS = {
+    Verdict.NONE: "no bottleneck",
+    Verdict.DEVICE: "device",
+    Verdict.THROTTLED: "throttled",
+    Verdict.CPU_SOFTIRQ: "interrupts",
+    Verdict.WRITE_CACHE: "write cache",
+    Verdict.THERMAL: "heat",
+    Verdict.LINK: "slow link",
+    Verdict.UNKNOWN: "unknown",
+}
+
+_ACTIONS = {
+    Verdict.DEVICE: "Move backups and batch jobs to a quiet hour, or a part of the load to another"
+    " drive.",
+    Verdict.THROTTLED: "Raise the limit of the volume at the provider, or use a larger volume.",
+    Verdict.CPU_SOFTIRQ: "Spread the interrupts over more CPUs.",
+    Verdict.WRITE_CACHE: "Let the long write finish, or pause it: the cache empties while the drive"
+    " is idle.",
+    Verdict.THERMAL: "Check the fans and the airflow at its slot.",
+    Verdict.LINK: "Check its slot and cable: the link should be faster.",
+    Verdict.UNKNOWN: "Look for a single writer or a throttled volume, then run"
+    " `ssd-exporter self-test {name} short`.",
+}
+
+_LEADS = {
+    Verdict.DEVICE: "At its limit",
+    Verdict.THROTTLED: "At the limit of its provider",
+    Verdict.CPU_SOFTIRQ: "A CPU is saturated by interrupts",
+    Verdict.WRITE_CACHE: "Write cache full",
+    Verdict.THERMAL: "Slowed down by heat",
+    Verdict.LINK: "Slowed down by its link",
+    Verdict.UNKNOWN: "Slow, cause unknown",
+}
+
+_SENTENCES = {
+    Verdict.DEVICE: "{name} is at its limit",
+    Verdict.THROTTLED: "{name} is at the limit of its provider",
+    Verdict.CPU_SOFTIRQ: "interrupts limit {name}",
+    Verdict.WRITE_CACHE: "the write cache of {name} is full",
+    Verdict.THERMAL: "heat slows {name} down",
+    Verdict.LINK: "a slow link limits {name}",
+    Verdict.UNKNOWN: "{name} is slow for an unknown reason",
+}
+
+
+def judged(
+    facts: DriveFacts,
+    now: DriveNow | None,
+    window_seconds: float,
+    services: tuple[ServiceRate, ...] = (),
+) -> DriveView:
+    """Returns the drive with its status and its list of what to do.
+
+    window_seconds: the time that the samples of `now` cover.
+    """
+    todos = [
+        *(() if now is None else _bottleneck(facts, now, window_seconds, services)),
+        *_health(facts),
+    ]
+    todos.sort(key=lambda todo: -todo.status.urgency)
+    return DriveView(facts, now, _status(facts, todos), _merged(todos), services)
+
+
+def in_order(drives: Iterable[DriveView]) -> list[DriveView]:
+    """Returns the drives in the order of the page.
+
+    Critical drives come first, then warnings, then the rest; within each those with a bottleneck,
+    then those of MySQL, then by name.
+    """
+    return sorted(
+        drives,
+        key=lambda drive: (
+            -max(drive.status.urgency, Status.UNKNOWN.urgency),
+            drive.verdict is Verdict.NONE,
+            not drive.facts.carries_mysql,
+            natural_order(drive.name),
+        ),
+    )
+
+
+def natural_order(name: str) -> tuple[str, list[tuple[int, int, str]]]:
+    """Returns a sort key for names: nvme2n1 comes before nvme10n1, and sdb before sdaa."""
+    parts: list[str] = []
+    for character in name:
+        if parts and parts[-1].isdecimal() == character.isdecimal():
+            parts[-1] += character
+        else:
+            parts.append(character)
+    return name[:2], [(0, int(p[:18]), p) if p.isdecimal() else (1, len(p), p) for p in parts]
+
+
+def needs_attention(drive: DriveView) -> bool:
+    """Returns True if the drive is critical or has a warning."""
+    return drive.status in (Status.WARNING, Status.CRITICAL)
+
+
+def sentence(drives: Sequence[DriveView]) -> str:
+    """Returns in one or two sentences whether anything is wrong on the host."""
+    if not drives:
+        return "No drive is monitored. Check --collector.disk.device-include."
+    limited = [drive for drive in in_order(drives) if drive.verdict is not Verdict.NONE]
+    parts = [_SENTENCES[drive.verdict].format(name=drive.name) for drive in limited[:2]]
+    if (
+        len(limited) == 1
+        and limited[0].verdict is Verdict.DEVICE
+        and limited[0].facts.carries_mysql
+    ):
+        parts = [f"MySQL waits for {limited[0].name}: the drive is at its limit"]
+    if len(limited) > 2:
+        more = len(limited) - 2
+        parts.append(f"{word(more)} more {'has' if more == 1 else 'have'} a bottleneck")
+    first = _listed(parts)
+    second = _health_sentence(drives)
+    names = {drive.name for drive in drives}
+    return " ".join(
+        f"{each if each.split(' ')[0] in names else _capital(each)}."
+        for each in (first, second)
+        if each
+    )
+
+
+def why(drive: DriveView, window: str) -> str:
+    """Returns a sentence about the performance of a drive now; empty without I/O data.
+
+    window: the time that the samples cover, such as "five minutes".
+    """
+    now = drive.now
+    if now is None:
+        return ""
+    factors = [f for f in (now.read_factor, now.write_factor) if f is not None]
+    slower = f"requests take {max(factors):.0f} times as long as usual" if factors else ""
+    reasons = {
+        Verdict.DEVICE: "It is busy all the time and its queue is full"
+        + (f"; {slower}." if slower and max(factors) >= 1.5 else "."),
+        Verdict.THROTTLED: "Its throughput is constant: the provider of the volume limits it.",
+        Verdict.CPU_SOFTIRQ: "A CPU is saturated by interrupts. The drive could do more.",
+        Verdict.WRITE_CACHE: "Its write cache is full, so it writes at the speed of its flash.",
+        Verdict.THERMAL: "It has slowed down during a write, and it is hot.",
+        Verdict.LINK: "It has slowed down, and its link is slower than it should be.",
+        Verdict.UNKNOWN: "Requests are slow and tasks wait, but the drive is not full.",
+    }
+    if now.verdict is not Verdict.NONE:
+        return reasons[now.verdict]
+    calm = (
+        (now.is_probed, "A probe runs. Its seconds do not count as saturated."),
+        (
+            now.stalled_seconds >= 1,
+            f"Requests hung for {now.stalled_seconds:.0f} s in the last {window}.",
+        ),
+        (not now.peak_bytes, "Idle."),
+        (now.busy_ratio < _IDLE_RATIO, "Nearly idle."),
+        (now.read_base is now.write_base is None, "Its usual latency is not learned yet."),
+    )
+    return next((text for applies, text in calm if applies), "As fast as usual.")
+
+
+def _status(facts: DriveFacts, todos: Sequence[Todo]) -> Status:
+    if todos:
+        return todos[0].status
+    has_no_data = any(problem.status is Status.UNKNOWN for problem in facts.problems)
+    return Status.UNKNOWN if has_no_data else Status.OK
+
+
+def _merged(todos: Sequence[Todo]) -> tuple[Todo, ...]:
+    """Returns one line for all that is wrong with a drive; the most urgent comes first."""
+    if len(todos) < 2:
+        return tuple(todos)
+    first, *rest = todos
+    texts = [first.text, *(f"{each.lead} {each.text}" for each in rest)]
+    actions = list(dict.fromkeys(todo.action for todo in todos if todo.action))
+    text = " ".join(filter(None, (text.strip() for text in texts)))
+    return (replace(first, text=text, action=" ".join(actions[:_MOST_ACTIONS])),)
+
+
+def _health(facts: DriveFacts) -> Iterator[Todo]:
+    for problem in facts.problems:
+        if problem.status is Status.UNKNOWN:
+            continue
+        action = problem.action
+        if facts.is_missing:
+            name = facts.serial or facts.name
+            lead, text = "Missing.", "The kernel does not list it any more."
+            action = f"{action} If it was removed: `ssd-exporter forget {name}`"
+            yield Todo(problem.status, facts.name, lead, text, action)
+        else:
+            text = _capital(problem.text).replace(" C;", " °C;")
+            text = f"{text} °C." if text.endswith(" C") else f"{text}."
+            yield Todo(problem.status, facts.name, text.replace(" C °C.", " °C."), "", action)
+
+
+def _bottleneck(
+    facts: DriveFacts, now: DriveNow, window_seconds: float, services: Sequence[ServiceRate]
+) -> Iterator[Todo]:
+    if now.verdict is Verdict.NONE:
+        return
+    severe = (
+        now.verdict is Verdict.DEVICE
+        and window_seconds > 0
+        and now.saturated_seconds >= SEVERE_RATIO * window_seconds
+    )
+    text = ""
+    if now.verdict is Verdict.DEVICE:
+        saturated, stalled = now.saturated_seconds, now.stalled_seconds
+        if saturated >= 1:
+            text = f"Saturated for {saturated:.0f} of the last {window_seconds:.0f} s."
+        elif stalled >= 1:
+            text = f"No request completed for {stalled:.0f} of the last {window_seconds:.0f} s."
+        if facts.carries_mysql:
+            text += " MySQL stores data on it."
+    yield Todo(
+        Status.CRITICAL if severe else Status.WARNING,
+        facts.name,
+        f"{_LEADS[now.verdict]}.",
+        text.strip(),
+        _culprit(services) + _ACTIONS[now.verdict].format(name=facts.name),
+    )
+
+
+def _culprit(services: Sequence[ServiceRate]) -> str:
+    total = sum(each.bytes for each in services)
+    named = [each for each in services if each.service != OTHER]
+    if not total or not named:
+        return ""
+    busiest = max(named, key=lambda each: each.bytes)
+    return f"{busiest.service} causes {100 * busiest.bytes / total:.0f} % of the I/O. "
+
+
+def _health_sentence(drives: Sequence[DriveView]) -> str:
+    total = len(drives)
+    missing = sum(drive.facts.is_missing for drive in drives)
+    critical = sum(
+        drive.status is Status.CRITICAL and not drive.facts.is_missing for drive in drives
+    )
+    warned = sum(drive.status is Status.WARNING for drive in drives)
+    unknown = sum(drive.status is Status.UNKNOWN for drive in drives)
+    parts = []
+    if missing:
+        parts.append(f"{word(missing)} {_is(missing)} missing")
+    if critical:
+        parts.append(f"{word(critical)} {_is(critical)} critical")
+    if warned:
+        parts.append(f"{word(warned)} {'needs' if warned == 1 else 'need'} attention")
+    if parts:
+        if total == 1:
+            return parts[0].replace("one", drives[0].name, 1)
+        return f"of {word(total)} drives, {_listed(parts)}"
+    healthy = total - unknown
+    if total == 1:
+        name = drives[0].name
+        return f"{name} has no SMART data" if unknown else f"{name} is healthy"
+    if unknown == total:
+        return f"none of the {word(total)} drives has SMART data"
+    if unknown:
+        return (
+            f"{word(healthy)} of {word(total)} drives {_is(healthy)} healthy; the others have no"
+            " SMART data"
+        )
+    return f"all {word(total)} drives are healthy"
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    *first, last = parts or [""]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

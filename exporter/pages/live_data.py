@@ -1,0 +1,101 @@
+"""The values of `/live.json`: the texts that change, and the samples since the last request. Pure.
+
+The keys are short, because the response is sent once a second:
+n: the number of the last sample. at: the local time.
+st: changes when the page must be loaded again.
+m: changes once a minute, when SMART values, mounts and roles may have changed.
+t: the texts, keyed as in `data-k`. o: the keys of slow requests. h: the columns of the host.
+s: the columns of each drive with curves, keyed by its position.
+l: their limits for slow requests in µs.
+u: the rows of the services of each drive. c: the heights of the cells.
+i: milliseconds between two samples. w: the number of samples since the start.
+v: the names of the verdicts.
+"""
+
+import json
+import zlib
+from collections.abc import Sequence
+
+from exporter.io.recent_activity import SAMPLES, VERDICTS
+from exporter.pages import host_page, live_texts, many_drives
+from exporter.pages.judgement import LABELS
+from exporter.pages.page_texts import clock
+from exporter.pages.views import DriveView, HostView
+
+#: The page is loaded again at least after this time in seconds, for SMART values, mounts and roles.
+_RELOAD_SECONDS = 60.0
+
+
+def live_json(view: HostView, since: int, only: str, *, with_all: bool) -> bytes:
+    """Returns the response of `/live.json`.
+
+    since: the number of the last sample that the client has; 0 for all samples.
+    only: the name of the drive of a drive's page; empty for the page of the host.
+    with_all: the client shows the table of healthy drives.
+    """
+    number = view.now.number
+    new = number - since if 0 < since <= number else view.now.window
+    new = min(new, view.now.window, SAMPLES)
+    texts = live_texts.host_texts(view.now) if not only else {}
+    slow: list[str] = []
+    columns: dict[str, object] = {}
+    limits: dict[str, object] = {}
+    services: dict[str, object] = {}
+    drives, curves = _drives(view, only)
+    for position, drive in enumerate(drives):
+        now = drive.now
+        if now is None or (position >= curves and not with_all):
+            continue
+        key = f"d{position}"
+        texts |= live_texts.drive_texts(key, now)
+        slow += live_texts.slow_keys(key, now)
+        if drive.services:
+            services[str(position)] = live_texts.service_rows(drive.services)
+        if position < curves:
+            columns[str(position)] = live_texts.drive_columns(now, new)
+            limits[str(position)] = [round(now.read_limit * 1e6), round(now.write_limit * 1e6)]
+    values: dict[str, object] = {
+        "n": number,
+        "at": clock(view.at),
+        "st": state_of(view),
+        "m": int(view.at // _RELOAD_SECONDS),
+        "t": texts,
+        "o": slow,
+        "s": columns,
+        "l": limits,
+        "u": services,
+        "i": round(view.now.interval_seconds * 1000),
+        "w": view.now.window,
+    }
+    if not only:
+        values["h"] = live_texts.host_columns(view.now, new)
+        if len(view.drives) > host_page.MOST_SECTIONS:
+            values["c"] = many_drives.cell_heights(view)
+    if not since:
+        values["v"] = [[verdict.value, LABELS[verdict]] for verdict in VERDICTS]
+    return json.dumps(values, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def state_of(view: HostView) -> int:
+    """Returns a number that changes when the page must be loaded again."""
+    state = (
+        [
+            (
+                *(drive.name, drive.status, drive.verdict, len(drive.todos)),
+                len(live_texts.service_rows(drive.services)),
+            )
+            for drive in view.drives
+        ],
+        [(todo.drive, todo.lead) for todo in view.todos if not todo.drive],
+    )
+    return zlib.crc32(repr(state).encode("utf-8", "backslashreplace"))
+
+
+def _drives(view: HostView, only: str) -> tuple[Sequence[DriveView], int]:
+    """Returns the drives in the order of their keys, and how many of them have curves."""
+    if only:
+        found = [drive for drive in view.drives if drive.name == only]
+        return found, len(found)
+    if len(view.drives) > host_page.MOST_SECTIONS:
+        return many_drives.numbered(view), many_drives.with_curves(view)
+    return view.drives, len(view.drives)

@@ -1,0 +1,100 @@
+"""Answers the requests for the pages of people: HTML, live data, stylesheet and script."""
+
+import gzip
+import zlib
+from collections.abc import Callable
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import parse_qs, unquote
+
+from exporter.pages.drive_history import DriveHistory
+from exporter.pages.drive_page import drive_page
+from exporter.pages.host_page import host_page
+from exporter.pages.live_data import live_json
+from exporter.pages.views import DriveView, HostView
+from exporter.web.http_message import Request, Response, plain_response
+
+#: The policy of the pages: only the stylesheet, the script and the live data of this server.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HTML = "text/html; charset=utf-8"
+_HEADERS = (
+    ("Content-Security-Policy", POLICY),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cache-Control", "no-store"),
+)
+_ASSETS = {"/page.css": "text/css; charset=utf-8", "/page.js": "text/javascript; charset=utf-8"}
+
+#: Bodies below this size in bytes are sent as they are: compressing them takes longer than sending.
+_LEAST_COMPRESSED = 16_384
+
+#: The largest number of a sample in a request, in digits.
+_MAX_DIGITS = 15
+
+
+class LiveSite:
+    """Answers requests for `/`, `/drive/…`, `/live.json`, `/page.css` and `/page.js`.
+
+    Several threads may call it.
+
+    read: returns the values of the host and its drives; see `SnapshotReader`.
+    history: returns what is kept about a drive besides its state, for the drive's page. It must not
+        block.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], HostView],
+        history: Callable[[DriveView], DriveHistory] = lambda _drive: DriveHistory(),
+    ) -> None:
+        self._read = read
+        self._history = history
+        folder = Path(__file__).parent
+        self._assets = {path: (folder / path[1:]).read_bytes() for path in _ASSETS}
+        self._version = f"{zlib.crc32(b''.join(self._assets.values())):08x}"
+
+    def respond(self, request: Request) -> Response | None:
+        """Returns the response; None for a path that is not one of the pages."""
+        path = request.path
+        if path == "/":
+            page = host_page(self._read(), self._version)
+            return _page(request, page)
+        if path == "/live.json":
+            return self._live(request)
+        if path in _ASSETS:
+            headers = (("Cache-Control", "max-age=86400"),)
+            return _compressed(request, _ASSETS[path], self._assets[path], headers)
+        if path.startswith("/drive/"):
+            name = unquote(path.removeprefix("/drive/"))
+            view = self._read()
+            drive = next((each for each in view.drives if each.name == name), None)
+            if drive is None:
+                return plain_response(HTTPStatus.NOT_FOUND, "No drive has this name. See /.")
+            return _page(request, drive_page(view, drive, self._history(drive), self._version))
+        return None
+
+    def _live(self, request: Request) -> Response:
+        query = parse_qs(request.query, max_num_fields=8)
+        since = query.get("since", ["0"])[0]
+        number = (
+            int(since) if since.isascii() and since.isdigit() and len(since) <= _MAX_DIGITS else 0
+        )
+        only = query.get("drive", [""])[0]
+        body = live_json(self._read(), number, only, with_all="all" in query)
+        return _compressed(request, "application/json", body, _HEADERS)
+
+
+def _page(request: Request, text: str) -> Response:
+    return _compressed(request, _HTML, text.encode("utf-8", "replace"), _HEADERS)
+
+
+def _compressed(
+    request: Request, content_type: str, body: bytes, headers: tuple[tuple[str, str], ...]
+) -> Response:
+    accepted = request.headers.get("accept-encoding", "")
+    if len(body) >= _LEAST_COMPRESSED and "gzip" in accepted and "gzip;q=0" not in accepted:
+        body = gzip.compress(body, 1, mtime=0)
+        headers = (*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
+    return Response(HTTPStatus.OK, content_type, body, headers)

@@ -1,0 +1,135 @@
+"""The texts of the page that change each second, keyed as in the attribute `data-k`. Pure.
+
+The HTML and live.json use the same texts, so the script only replaces them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from exporter.io.services import OTHER, ServiceRate
+from exporter.pages.page_texts import NO_VALUE, megabytes, milliseconds, operations, percent
+from exporter.pages.views import DriveNow, HostNow
+
+#: Columns of the live data are sent in these units: kB/s and microseconds, as whole numbers.
+_KILO, _MICRO = 1e-3, 1e6
+
+#: The most services of a drive that are shown by name.
+_MOST_SERVICES = 3
+
+
+def host_texts(now: HostNow) -> dict[str, str]:
+    """Returns the texts of the strip of the host."""
+    requests, unit = operations(now.requests)
+    return {
+        "h:some": percent(_last(now.waiting)),
+        "h:full": percent(_last(now.stalled)),
+        "h:io": percent(_last(now.iowait)),
+        "h:irq": percent(_last(now.softirq)),
+        "h:cpu": "" if now.hottest is None else f" on CPU {now.hottest}",
+        "h:mb": megabytes(_last(now.transferred) or 0.0),
+        "h:rq": f"{requests} {unit.replace('/s', '').replace('k', 'k ')}".strip(),
+    }
+
+
+def drive_texts(key: str, now: DriveNow) -> dict[str, str]:
+    """Returns the texts of one drive. key: the beginning of each key."""
+    reads, reads_unit = operations(now.reads)
+    writes, writes_unit = operations(now.writes)
+    return {
+        f"{key}:rb": megabytes(now.read_bytes),
+        f"{key}:wb": megabytes(now.written_bytes),
+        f"{key}:ro": reads,
+        f"{key}:ru": reads_unit,
+        f"{key}:wo": writes,
+        f"{key}:wu": writes_unit,
+        f"{key}:ra": milliseconds(now.read_await),
+        f"{key}:wa": milliseconds(now.write_await),
+        f"{key}:rx": factor(now.read_factor),
+        f"{key}:wx": factor(now.write_factor),
+        f"{key}:x": factor(worst_factor(now)),
+        f"{key}:bz": percent(now.busy_ratio),
+        f"{key}:qd": f"{now.queue_depth:.1f}"
+        if now.queue_depth < 99.95
+        else f"{now.queue_depth:.0f}",
+        f"{key}:fl": milliseconds(now.flush_await),
+        f"{key}:ws": milliseconds(now.worst_await),
+        f"{key}:sa": f"{now.saturated_seconds:.0f}",
+        f"{key}:st": f"{now.stalled_seconds:.0f}",
+        f"{key}:pk": megabytes(max(now.peak_bytes, 0.0)),
+    }
+
+
+def slow_keys(key: str, now: DriveNow) -> Iterator[str]:
+    """Yields the keys of the texts that the page colours, because requests are slow."""
+    if now.is_read_slow:
+        yield f"{key}:rx"
+    if now.is_write_slow:
+        yield f"{key}:wx"
+    if now.is_read_slow or now.is_write_slow:
+        yield f"{key}:x"
+
+
+def worst_factor(now: DriveNow) -> float | None:
+    """Returns the larger multiple of the usual await; None if both are unknown."""
+    return max((f for f in (now.read_factor, now.write_factor) if f is not None), default=None)
+
+
+def factor(value: float | None) -> str:
+    """Returns a multiple as text, such as ``1.3`` or ``41``; a dash if it is unknown."""
+    if value is None:
+        return NO_VALUE
+    return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
+
+
+def drive_columns(now: DriveNow, samples: int) -> list[object]:
+    """Returns the last samples of a drive: read and written kB/s, read and write awaits in µs, and
+    one digit per verdict.
+    """
+    if not now.statuses:
+        zeros = [0] * samples
+        return [zeros, zeros, zeros, zeros, "0" * samples]
+    return [
+        _whole(now.read_column[-samples:] if samples else (), _KILO),
+        _whole(now.written_column[-samples:] if samples else (), _KILO),
+        _whole(now.read_await_column[-samples:] if samples else (), _MICRO),
+        _whole(now.write_await_column[-samples:] if samples else (), _MICRO),
+        "".join(str(status & 15) for status in now.statuses[-samples:]) if samples else "",
+    ]
+
+
+def host_columns(now: HostNow, samples: int) -> list[list[int]]:
+    """Returns the last samples of the host in permille; those of all drives in kB/s."""
+    if not samples:
+        return [[], [], [], []]
+    return [
+        _whole(now.waiting[-samples:], 1000),
+        _whole(now.iowait[-samples:], 1000),
+        _whole(now.softirq[-samples:], 1000),
+        _whole(now.transferred[-samples:], _KILO),
+    ]
+
+
+def service_rows(rates: Sequence[ServiceRate]) -> list[tuple[str, str, str, int]]:
+    """Returns the busiest services of a drive and all others: name, MB/s read and written, share.
+
+    The share is in per cent of the I/O of all services.
+    """
+    total = sum(each.bytes for each in rates)
+    if not total:
+        return []
+    named = sorted((e for e in rates if e.service != OTHER), key=lambda each: -each.bytes)
+    rest = [*named[_MOST_SERVICES:], *(each for each in rates if each.service == OTHER)]
+    rows = [(e.service, e.read_bytes, e.written_bytes) for e in named[:_MOST_SERVICES]]
+    if rest:
+        rows.append(("others", sum(e.read_bytes for e in rest), sum(e.written_bytes for e in rest)))
+    return [
+        (name, megabytes(read), megabytes(written), round(100 * (read + written) / total))
+        for name, read, written in rows
+    ]
+
+
+def _whole(values: Iterable[float], scale: float) -> list[int]:
+    return [round(value * scale) if value == value else 0 for value in values]  # noqa: PLR0124
+
+
+def _last(values: Sequence[float]) -> float | None:
+    return values[-1] if values else None

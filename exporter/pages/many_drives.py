@@ -1,0 +1,233 @@
+"""The drives of a host with more than eight: a cell for each, and tables. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from exporter.io.verdict import Verdict
+from exporter.pages import charts, judgement
+from exporter.pages.drive_section import LEVELS, WORDS, link_to, symbol, verdict_strip
+from exporter.pages.live_texts import drive_texts, factor, slow_keys, worst_factor
+from exporter.pages.page_texts import escaped, whole_percent
+from exporter.pages.views import DriveFacts, DriveNow, DriveView, HostView
+from exporter.smart.drive_problems import Status
+
+#: Rows that need attention have curves, up to this number.
+MOST_CURVES = 12
+
+_HALF = 16.0
+_LABELS = judgement.LABELS | {Verdict.NONE: "none"}
+
+
+def overview(view: HostView) -> str:
+    """Returns the cells of all drives, the drives that need attention, and the healthy ones."""
+    attention = [drive for drive in view.drives if _is_shown(drive)]
+    healthy = [drive for drive in view.drives if not _is_shown(drive)]
+    parts = [_cells(view)]
+    if attention:
+        rows = "".join(
+            _row(drive, view, number, with_curves=number < MOST_CURVES)
+            for number, drive in enumerate(attention)
+        )
+        parts.append(
+            '<section aria-labelledby="at"><div class="h"><h2 id="at">Need attention</h2>'
+            f'<span class="m">{len(attention)} of {len(view.drives)} · last five minutes'
+            " · reads up, writes down</span></div>"
+            f"{_table('Drives that need attention', rows)}</section>"
+        )
+    if healthy:
+        rows = "".join(
+            _row(drive, view, number, with_curves=False)
+            for number, drive in enumerate(healthy, len(attention))
+        )
+        parts.append(
+            f'<details id="rest"><summary>{"".join(_summary(healthy))}</summary>'
+            f"{_table('Healthy drives', rows)}</details>"
+        )
+    return "".join(parts)
+
+
+def numbered(view: HostView) -> list[DriveView]:
+    """Returns the drives in the order of the rows, which is that of the keys d0, d1, …"""
+    return [
+        *(drive for drive in view.drives if _is_shown(drive)),
+        *(drive for drive in view.drives if not _is_shown(drive)),
+    ]
+
+
+def with_curves(view: HostView) -> int:
+    """Returns the number of rows at the top that have curves."""
+    return min(sum(_is_shown(drive) for drive in view.drives), MOST_CURVES)
+
+
+def cell_heights(view: HostView) -> list[int]:
+    """Returns how busy each drive is, 0 to 24, in the order of the cells."""
+    return [
+        0 if drive.now is None else round(24 * min(drive.now.busy_ratio, 1.0))
+        for drive in _by_name(view.drives)
+    ]
+
+
+def _is_shown(drive: DriveView) -> bool:
+    return judgement.needs_attention(drive) or drive.verdict is not Verdict.NONE
+
+
+def _by_name(drives: Sequence[DriveView]) -> list[DriveView]:
+    return sorted(drives, key=lambda drive: judgement.natural_order(drive.name))
+
+
+def _cells(view: HostView) -> str:
+    heights = cell_heights(view)
+    items = "".join(
+        _cell(drive, height) for drive, height in zip(_by_name(view.drives), heights, strict=True)
+    )
+    return (
+        '<section aria-labelledby="al"><div class="h"><h2 id="al">All drives</h2><span class="m">'
+        "by name · fill: busy now · ◆ critical ▲ warning</span></div>"
+        f'<ol class="cells">{items}</ol></section>'
+    )
+
+
+def _cell(drive: DriveView, height: int) -> str:
+    level = LEVELS[drive.status]
+    state = drive.todos[0].lead.rstrip(".") if drive.todos else WORDS[drive.status].lower()
+    name = escaped(drive.name)
+    is_bad = judgement.needs_attention(drive)
+    classes = f"{level if is_bad else ''}{' mis' if drive.facts.is_missing else ''}".strip()
+    if is_bad:
+        picture = (
+            '<svg viewBox="-6 -6 24 24" aria-hidden="true">'
+            f'<use href="#{level}" width="12" height="12"/></svg>'
+        )
+    else:
+        picture = (
+            '<svg viewBox="0 0 24 24" aria-hidden="true">'
+            f'<path d="M0 {24 - height}h24v{height}H0z"/></svg>'
+        )
+    return (
+        f'<li><a class="{classes}" href="{link_to(drive.name)}" title="{name}"'
+        f' aria-label="{name}: {escaped(state)}">{picture}</a></li>'
+    )
+
+
+def _table(label: str, rows: str) -> str:
+    columns = (
+        ("Drive", ""),
+        ("Bottleneck", ""),
+        ("Mount", "p2"),
+        ("Read<br>MB/s", "r p1"),
+        ("Write<br>MB/s", "r p1"),
+        ("Read<br>ms", "r p2"),
+        ("Write<br>ms", "r p2"),
+        ("Await<br>× base", "r"),
+        ("Await and verdict, 5 min", "p1 sp"),
+        ("Busy<br>%", "r p3"),
+        ("Heat<br>°C", "r p3"),
+        ("Wear<br>% used", "r"),
+    )
+    head = "".join(
+        f'<th scope="col" class="{names}">{text}</th>' if names else f'<th scope="col">{text}</th>'
+        for text, names in columns
+    )
+    return (
+        f'<table class="tb" aria-label="{label}"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table>"
+    )
+
+
+def _row(drive: DriveView, view: HostView, number: int, *, with_curves: bool) -> str:
+    facts, now = drive.facts, drive.now or DriveNow()
+    key = f"d{number}"
+    texts = drive_texts(key, now) if drive.now is not None else {}
+    slow = set(slow_keys(key, now))
+
+    def cell(field: str, names: str) -> str:
+        name = f"{key}:{field}"
+        over = " over" if name in slow else ""
+        return f'<td class="{names}{over}"><b data-k="{name}">{texts.get(name, "–")}</b></td>'
+
+    state = "missing" if facts.is_missing else "–" if drive.now is None else _LABELS[drive.verdict]
+    is_limited = drive.verdict is not Verdict.NONE
+    bottleneck = f'<span class="{"v" if is_limited else "m"}">{state}</span>'
+    mount = facts.mounts[0].mountpoint if facts.mounts else ""
+    picture = _curves(drive.name, now, view, number) if with_curves and drive.now else ""
+    return (
+        f'<tr class="v-{drive.verdict.value}"><th scope="row">{symbol(drive.status)}'
+        f'<span class="sr">{WORDS[drive.status]}: </span>'
+        f'<a href="{link_to(drive.name)}">{escaped(drive.name)}</a></th>'
+        f'<td>{bottleneck}</td><td class="m p2 mt">{escaped(mount)}</td>'
+        f"{cell('rb', 'r p1')}{cell('wb', 'r p1')}{cell('ra', 'r p2')}{cell('wa', 'r p2')}"
+        f'{cell("x", "r x")}<td class="sp p1">{picture}</td>{cell("bz", "r p3")}'
+        f"{_heat_cell(facts)}{_wear_cell(facts)}</tr>\n"
+    )
+
+
+def _curves(name: str, now: DriveNow, view: HostView, number: int) -> str:
+    samples = len(now.statuses)
+
+    def curve(column: str, values: Sequence[float], limit: float, sign: int) -> str:
+        heights = charts.await_heights(values, limit, _HALF)
+        shape = charts.area(heights, samples, _HALF, sign) if samples else "M0 16H299Z"
+        return f'<path id="{column}{number}" d="{shape}"/>'
+
+    return (
+        '<svg class="ch" viewBox="0 0 299 32" preserveAspectRatio="none" role="img"'
+        f' aria-label="Await of {escaped(name)} over five minutes">'
+        '<path class="bd" d="M0 8h299v16H0z"/>'
+        '<path class="gl" d="M60 0V32M120 0V32M180 0V32M240 0V32"/>'
+        f"{curve('r', now.read_await_column, now.read_limit, -1)}"
+        f"{curve('w', now.write_await_column, now.write_limit, 1)}"
+        f'<g class="hot" clip-path="url(#over1)"><use href="#r{number}"/>'
+        f'<use href="#w{number}"/></g>'
+        '<path class="ax" d="M0 16H299"/></svg>'
+        f"{verdict_strip(now, view, number, with_key=False)}"
+    )
+
+
+def _heat_cell(facts: DriveFacts) -> str:
+    celsius = _celsius(facts)
+    level = ""
+    health = facts.smart.health if facts.smart else None
+    limit = None if health is None else health.temperature_warning_celsius
+    if celsius is not None and celsius >= (limit or 70.0):
+        level = " warn"
+    return f'<td class="r p3{level}"><b>{"–" if celsius is None else f"{celsius:.0f}"}</b></td>'
+
+
+def _wear_cell(facts: DriveFacts) -> str:
+    used = _used(facts)
+    if used is None:
+        return '<td class="r"><b>–</b></td>'
+    level = "crit" if used >= 0.9 else "warn" if used >= 0.8 else ""
+    return f'<td class="r {level}">{charts.bar(used, level)}<b>{whole_percent(used)}</b></td>'
+
+
+def _celsius(facts: DriveFacts) -> float | None:
+    health = facts.smart.health if facts.smart else None
+    return None if health is None else health.temperatures.get("drive")
+
+
+def _used(facts: DriveFacts) -> float | None:
+    health = facts.smart.health if facts.smart else None
+    return None if health is None or health.endurance is None else health.endurance.used_ratio
+
+
+def _summary(drives: Sequence[DriveView]) -> Iterator[str]:
+    without = sum(drive.status is Status.UNKNOWN for drive in drives)
+    healthy = len(drives) - without
+    names = f"{healthy} healthy drive{'' if healthy == 1 else 's'}"
+    if without:
+        names += f", {without} without SMART data" if healthy else ""
+        names = names if healthy else f"{without} drives without SMART data"
+    yield f"<b>{names}</b>"
+    yield '<span class="m">no bottleneck</span>'
+    worn = [(used, d.name) for d in drives if (used := _used(d.facts)) is not None]
+    if worn:
+        used, name = max(worn)
+        yield f'<span class="m">most worn {escaped(name)}, {whole_percent(used)} %</span>'
+    warm = [(celsius, d.name) for d in drives if (celsius := _celsius(d.facts)) is not None]
+    if warm:
+        celsius, name = max(warm)
+        yield f'<span class="m">warmest {escaped(name)}, {celsius:.0f} °C</span>'
+    slow = [(f, d.name) for d in drives if d.now and (f := worst_factor(d.now)) is not None]
+    if slow:
+        most, name = max(slow)
+        yield f'<span class="m">slowest {escaped(name)}, {factor(most)} × base</span>'

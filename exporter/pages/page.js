@@ -1,0 +1,214 @@
+// Updates the page once a second from /live.json. The page works without it.
+(() => {
+  "use strict";
+  const SAMPLES = 300, MIN_PEAK = 1e4; // kB/s, as in charts.py
+  const root = document.documentElement, drive = document.body.dataset.drive;
+  const period = matchMedia("(prefers-reduced-motion: reduce)").matches ? 5000 : 1000;
+  const one = (selector) => document.querySelector(selector);
+  let paused = false, number = 0, state = null, minute = null, samples = {}, host = [], verdicts = [];
+  let texts = new Map(), timer = 0, lastAnswer = Date.now(), running = false, over = [];
+
+  function remember() {
+    texts = new Map();
+    for (const node of document.querySelectorAll("[data-k]")) texts.set(node.dataset.k, node);
+  }
+
+  // The same shapes as charts.area and charts.strip.
+  function area(id, heights, base, sign) {
+    const path = document.getElementById(id);
+    if (!path) return;
+    let x = SAMPLES - heights.length, shape = "M" + x + " " + base, before = null, skipped = null;
+    let glue = "L";
+    for (const height of heights) {
+      const y = +(base + sign * height).toFixed(1);
+      if (y === before) skipped = x;
+      else {
+        if (skipped !== null) { shape += glue + skipped + " " + before; glue = " "; }
+        shape += glue + x + " " + y;
+        glue = " "; before = y; skipped = null;
+      }
+      x += 1;
+    }
+    if (skipped !== null) shape += glue + skipped + " " + before;
+    path.setAttribute("d", shape + (heights.length ? " " : "L") + (SAMPLES - 1) + " " + base + "Z");
+  }
+
+  const rates = (column, peak, half) => column.map((v) => v * half / Math.max(peak, MIN_PEAK));
+  const awaits = (column, limit, half) => column.map((v) =>
+    v <= 0 ? 0 : Math.min(Math.max((Math.log2(v / limit) + 3) * half / 6, 0), half));
+
+  function strip(key, codes, seconds) {
+    const svg = document.getElementById("s" + key);
+    if (!svg) return;
+    const rects = [], lasted = {};
+    let begin = 0;
+    for (let i = 1; i <= codes.length; i++) {
+      if (i < codes.length && codes[i] === codes[begin]) continue;
+      const rect = document.createElementNS(svg.namespaceURI, "rect");
+      const name = verdicts[codes[begin]];
+      rect.setAttribute("class", "k-" + name[0]);
+      rect.setAttribute("x", SAMPLES - codes.length + begin);
+      rect.setAttribute("width", i - begin);
+      rect.setAttribute("height", 10);
+      rects.push(rect);
+      if (codes[begin] !== "0") lasted[codes[begin]] = (lasted[codes[begin]] || 0) + (i - begin) * seconds;
+      begin = i;
+    }
+    svg.replaceChildren(...rects);
+    const marks = Object.entries(lasted).sort((a, b) => b[1] - a[1]).map(([code, total]) => {
+      const mark = document.createElement("span"), box = document.createElement("em");
+      box.className = "k-" + verdicts[code][0];
+      mark.append(box, verdicts[code][1] + " " + Math.round(total) + " s");
+      return mark;
+    });
+    svg.setAttribute("aria-label", "Verdict: " + (marks.map((m) => m.textContent).join(", ") || "no bottleneck"));
+    const key_ = document.getElementById("k" + key);
+    if (key_) {
+      if (!marks.length) { const none = document.createElement("span"); none.textContent = "no bottleneck"; marks.push(none); }
+      if (key_.textContent !== marks.map((m) => m.textContent).join("")) key_.replaceChildren(...marks);
+    }
+  }
+
+  function keep(old, added, window) {
+    const all = typeof added === "string" ? (old || "") + added : (old || []).concat(added);
+    return all.slice(-Math.min(window, SAMPLES));
+  }
+
+  function draw(data) {
+    for (const [key, limits] of Object.entries(data.l)) {
+      const [read, written, reads, writes, codes] = samples[key];
+      const chart = document.getElementById("r" + key);
+      const half = chart ? chart.ownerSVGElement.viewBox.baseVal.height / 2 : 24;
+      const peak = Math.max(0, ...read, ...written);
+      area("a" + key, rates(read, peak, half), half, -1);
+      area("b" + key, rates(written, peak, half), half, 1);
+      area("r" + key, awaits(reads, limits[0], half), half, -1);
+      area("w" + key, awaits(writes, limits[1], half), half, 1);
+      strip(key, codes, data.i / 1000);
+    }
+    for (const [key, rows] of Object.entries(data.u)) {
+      const body = document.getElementById("u" + key);
+      rows.forEach(([name, read, written, share], i) => {
+        const row = body && body.rows[i];
+        if (!row) return;
+        row.cells[0].textContent = name;
+        row.cells[1].firstChild.textContent = read;
+        row.cells[2].firstChild.textContent = written;
+        row.querySelector(".f").setAttribute("width", share);
+      });
+    }
+    if (host.length) {
+      ["hsome", "hio", "hirq"].forEach((id, i) => area(id, host[i].map((v) => Math.min(v, 1000) * 0.028), 28, -1));
+      area("hmb", rates(host[3], Math.max(0, ...host[3]), 28), 28, -1);
+    }
+    if (data.c) {
+      const cells = document.querySelectorAll(".cells a");
+      data.c.forEach((height, i) => {
+        const path = cells[i] && cells[i].querySelector("path");
+        if (path) path.setAttribute("d", "M0 " + (24 - height) + "h24v" + height + "H0z");
+      });
+    }
+  }
+
+  function apply(data, since) {
+    if (data.v) verdicts = data.v;
+    for (const [key, columns] of Object.entries(data.s)) {
+      const old = since ? samples[key] : null;
+      samples[key] = columns.map((column, i) => keep(old && old[i], column, data.w));
+    }
+    if (data.h) host = data.h.map((column, i) => keep(since ? host[i] : null, column, data.w));
+    for (const [key, text] of Object.entries(data.t)) {
+      const node = texts.get(key);
+      if (node && node.textContent !== text) node.textContent = text;
+    }
+    const cell = (key) => { const node = texts.get(key); return node && node.closest("td"); };
+    for (const key of over) if (!data.o.includes(key) && cell(key)) cell(key).classList.remove("over");
+    for (const key of data.o) if (cell(key)) cell(key).classList.add("over");
+    over = data.o;
+    draw(data);
+    one(".clk").textContent = data.at;
+    number = data.n;
+  }
+
+  const get = (address) => fetch(address, { signal: AbortSignal.timeout(4000) }).then((answer) => {
+    if (!answer.ok) throw new Error(answer.status);
+    return answer;
+  });
+
+  // Replaces the content by that of the page as it is now. Returns false if the reader uses it.
+  async function reload() {
+    const page = one("#page"), selected = String(getSelection());
+    if (page.contains(document.activeElement) || selected) return false;
+    const text = await (await get(location.pathname)).text();
+    const fresh = new DOMParser().parseFromString(text, "text/html");
+    if (!fresh.querySelector("#page")) throw new Error("no page");
+    for (const details of page.querySelectorAll("details[open]")) {
+      const same = fresh.getElementById(details.id);
+      if (same) same.open = true;
+    }
+    page.replaceChildren(...fresh.querySelector("#page").childNodes);
+    one("#foot").replaceWith(fresh.querySelector("#foot"));
+    const say = one(".say"), now = fresh.querySelector(".say").textContent;
+    if (say.textContent !== now) say.textContent = now;
+    document.title = fresh.title;
+    remember();
+    over = [...texts.entries()].filter(([, node]) => node.closest(".over")).map(([key]) => key);
+    return true;
+  }
+
+  async function poll() {
+    const open = one("details#rest[open]") ? "&all=1" : "";
+    const from = drive ? "&drive=" + encodeURIComponent(drive) : "";
+    const ask = (since) => get("/live.json?since=" + since + from + open).then((answer) => answer.json());
+    let since = number, data = await ask(since);
+    if (data.n < since || (state !== null && data.st !== state)) {
+      if (!(await reload())) { if (data.st !== state) { one(".clk").textContent = data.at; return; } }
+      since = 0;
+      data = await ask(since);
+    } else if (minute !== null && data.m !== minute) {
+      if (await reload()) { since = 0; data = await ask(since); }
+    }
+    state = data.st; minute = data.m;
+    apply(data, since);
+  }
+
+  function show(words) {
+    const dot = one(".dot");
+    if (dot.textContent !== words) dot.textContent = words;
+    root.classList.toggle("paused", words === "paused");
+    root.classList.toggle("stale", words === "no answer");
+  }
+
+  async function step() {
+    clearTimeout(timer);
+    if (running || paused || document.hidden) return;
+    running = true;
+    const begun = Date.now();
+    try {
+      await poll();
+      lastAnswer = Date.now();
+      show("live");
+    } catch (error) {
+      if (Date.now() - lastAnswer >= 3000) show("no answer");
+    }
+    running = false;
+    if (paused) show("paused");
+    timer = setTimeout(step, Math.max(200, period - (Date.now() - begun)));
+  }
+
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "Pause";
+  button.addEventListener("click", () => {
+    paused = !paused;
+    button.textContent = paused ? "Resume" : "Pause";
+    show(paused ? "paused" : "live");
+    step();
+  });
+  one(".live").append(button);
+  one(".dot").hidden = false;
+  document.addEventListener("visibilitychange", step);
+  remember();
+  over = [...texts.entries()].filter(([, node]) => node.closest(".over")).map(([key]) => key);
+  step();
+})();

@@ -1,0 +1,364 @@
+"""Reads the values of the pages from what the daemon holds in memory. It reads no disk.
+
+The facts of the drives change rarely and are read at most once in a few seconds. The I/O of the
+last second is read at each request, while the sampler is locked.
+"""
+
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from exporter import __version__
+from exporter.clock import Clock
+from exporter.collector_status import CollectorStatus
+from exporter.config import Settings
+from exporter.drives.watched_drive import WatchedDrive
+from exporter.io.activity import DiskActivity
+from exporter.io.recent_activity import PROBED, SATURATED, STALLED, counted
+from exporter.io.sampler import Sampler
+from exporter.io.services import ServiceRate
+from exporter.io.survey import TopologySurvey
+from exporter.io.verdict import unsaturated_await_limit
+from exporter.linux.device import Device
+from exporter.linux.topology import Topology
+from exporter.pages import judgement
+from exporter.pages.page_texts import counted as counted_text
+from exporter.pages.page_texts import duration, size
+from exporter.pages.views import (
+    DriveFacts,
+    DriveNow,
+    HostNow,
+    HostView,
+    Mounted,
+    Todo,
+)
+from exporter.smart.drive_problems import CheckThresholds, Status, problems
+
+if TYPE_CHECKING:
+    from exporter.smart.health_monitor import HealthMonitor
+
+#: The facts of the drives are read again after this time in seconds. SMART values change once a
+#: minute at most, mounts and roles with a survey.
+_FACTS_SECONDS = 5.0
+
+#: The number of samples before the page says that the agent is missing. At a start, the first
+#: heartbeat arrives within seconds.
+_AGENT_SAMPLES = 20
+
+Services = Callable[[str], Sequence[ServiceRate]]
+
+
+@dataclass(frozen=True, slots=True)
+class PageSources:
+    """What the pages are made of.
+
+    settings: returns the current settings.
+    health: None if the collector `smart` is disabled.
+    problem: returns why the samples are out of date; an empty string if they are not.
+    services: returns the services that cause the I/O of a drive, the busiest first; empty if they
+        are unknown. It must not block.
+    started_at: the Unix time of the start.
+    """
+
+    settings: Callable[[], Settings]
+    sampler: Sampler
+    survey: TopologySurvey
+    health: "HealthMonitor | None"
+    clock: Clock
+    collector_status: CollectorStatus
+    problem: Callable[[], str]
+    services: Services = lambda _device: ()
+    started_at: float = 0.0
+
+
+class SnapshotReader:
+    """Builds the values of the pages. Several threads may call `read`."""
+
+    def __init__(self, sources: PageSources) -> None:
+        self._sources = sources
+        self._facts: tuple[float, dict[str, DriveFacts]] = (float("-inf"), {})
+
+    def read(self) -> HostView:
+        """Returns the values of the host and its drives."""
+        sources, at = self._sources, self._sources.clock.wall()
+        facts = self._current_facts()
+        with sources.sampler.flushed():
+            now = sources.clock.monotonic()
+            host = host_now(sources.sampler)
+            drives_now = {
+                name: self._drive_now(name, activity, now, host)
+                for name, activity in sources.sampler.activities.items()
+                if activity.drive.leaf and name in facts
+            }
+        window_seconds = host.window * host.interval_seconds
+        drives = judgement.in_order(
+            judgement.judged(
+                each, drives_now.get(name), window_seconds, tuple(sources.services(name))
+            )
+            for name, each in facts.items()
+        )
+        todos = [*self._own_todos(at), *(todo for drive in drives for todo in drive.todos)]
+        todos.sort(key=lambda todo: -todo.status.urgency)
+        return HostView(
+            name=platform.node() or "localhost",
+            at=at,
+            now=host,
+            drives=tuple(drives),
+            todos=tuple(todos),
+            facts=tuple(self._host_facts(list(facts.values()))),
+            states=tuple(self._states(at, list(facts.values()))),
+            sentence=judgement.sentence(drives),
+        )
+
+    def _current_facts(self) -> dict[str, DriveFacts]:
+        now = self._sources.clock.monotonic()
+        read_at, facts = self._facts
+        if now - read_at < _FACTS_SECONDS and facts:
+            return facts
+        # The drives are read before the sampler is locked, because nothing may block while it is.
+        health = self._sources.health
+        drives = health.drives.watched() if health else []
+        with self._sources.sampler.flushed():
+            activities = dict(self._sources.sampler.activities)
+        facts = drive_facts(activities, self._sources.survey.topology, drives)
+        self._facts = now, facts
+        return facts
+
+    def _drive_now(self, name: str, activity: DiskActivity, now: float, host: HostNow) -> DriveNow:
+        rules = self._sources.settings().rules.saturation
+        kind, baselines = activity.drive.kind, activity.baselines
+        read_base, write_base = baselines.read.seconds, baselines.write.seconds
+        samples = self._sources.sampler.recent.drive(name)
+        maxima = [
+            value
+            for rolling in (activity.read_await_max, activity.write_await_max)
+            if (value := rolling.value(now)) is not None
+        ]
+        verdict = activity.verdict.value(now)
+        worst = max(maxima, default=None)
+        limits = (
+            unsaturated_await_limit(rules, kind, read_base),
+            unsaturated_await_limit(rules, kind, write_base),
+        )
+        if samples is None:
+            return DriveNow(
+                verdict=verdict,
+                read_base=read_base,
+                write_base=write_base,
+                read_limit=limits[0],
+                write_limit=limits[1],
+                worst_await=worst,
+            )
+        columns = [samples.column(index, host.window) for index in range(4)]
+        statuses = samples.statuses(host.window)
+        last = samples.last if samples.last_number == host.number else None
+        return DriveNow(
+            verdict=verdict,
+            read_bytes=columns[0][-1],
+            written_bytes=columns[1][-1],
+            reads=last.reads / last.seconds if last else 0.0,
+            writes=last.writes / last.seconds if last else 0.0,
+            read_await=last.read_seconds / last.reads if last and last.reads else None,
+            write_await=last.write_seconds / last.writes if last and last.writes else None,
+            flush_await=last.flush_seconds / last.flushes if last and last.flushes else None,
+            read_base=read_base,
+            write_base=write_base,
+            read_limit=limits[0],
+            write_limit=limits[1],
+            busy_ratio=last.busy_ratio if last else 0.0,
+            queue_depth=last.queue_depth if last else 0.0,
+            worst_await=worst,
+            saturated_seconds=counted(statuses, SATURATED) * host.interval_seconds,
+            stalled_seconds=counted(statuses, STALLED) * host.interval_seconds,
+            peak_bytes=max(*columns[0], *columns[1]),
+            is_probed=bool(statuses[-1] & PROBED),
+            read_column=columns[0],
+            written_column=columns[1],
+            read_await_column=columns[2],
+            write_await_column=columns[3],
+            statuses=statuses,
+        )
+
+    def _own_todos(self, at: float) -> Iterator[Todo]:
+        sources = self._sources
+        if problem := sources.problem():
+            yield Todo(
+                Status.CRITICAL,
+                "",
+                "The exporter does not sample.",
+                f"{problem[:1].upper()}{problem[1:]}.",
+                "Read its log: `journalctl -u ssd-exporter`",
+            )
+        health = sources.health
+        if health is None or health.source.polls_itself or sources.sampler.samples < _AGENT_SAMPLES:
+            return
+        heartbeat = health.drives.heartbeat
+        if heartbeat is None or at - heartbeat.at > 3 * heartbeat.interval_seconds + 30:
+            yield Todo(
+                Status.WARNING,
+                "",
+                "No SMART data.",
+                "The agent does not run, so wear, errors and temperatures are unknown.",
+                "Start it: `systemctl start ssd-smart-agent`",
+            )
+
+    def _host_facts(self, drives: Sequence[DriveFacts]) -> Iterator[str]:
+        yield f"Linux {platform.release().split('-')[0]}"
+        yield counted_text(len(drives), "drive")
+        capacity = sum(each.capacity_bytes or 0 for each in drives)
+        if capacity:
+            yield size(capacity)
+        boottime = self._sources.clock.boottime()
+        yield f"up {duration(boottime)}"
+
+    def _states(self, at: float, drives: Sequence[DriveFacts]) -> Iterator[str]:
+        sources = self._sources
+        results = [result.success for _, result in sources.collector_status.results()]
+        yield f"Collectors {sum(results)} of {len(results)}"
+        polled = [
+            each.smart.last_success_unix_time
+            for each in drives
+            if each.smart is not None and each.smart.last_success_unix_time is not None
+        ]
+        if polled:
+            yield f"SMART read {duration(at - max(polled))} ago"
+        health = sources.health
+        if health is not None:
+            heartbeat = health.drives.heartbeat
+            if health.source.polls_itself:
+                yield "SMART without agent"
+            elif heartbeat is not None:
+                yield f"Agent seen {duration(at - heartbeat.at)} ago"
+        surveyed = sources.survey.refreshed_at_unix_time
+        if surveyed is not None:
+            yield f"Survey {duration(at - surveyed)} ago"
+        sampler = sources.sampler
+        gaps = counted_text(sampler.gaps, "gap") if sampler.gaps else "no gaps"
+        yield f"Sampled every {sampler.interval:g} s, {gaps}"
+        yield f"ssd-exporter {__version__}"
+
+
+def host_now(sampler: Sampler) -> HostNow:
+    """Returns the last samples of the host. Call it inside `sampler.flushed()`."""
+    recent = sampler.recent
+    window = recent.taken
+    columns = [recent.column(index, window) for index in range(5)]
+    return HostNow(
+        number=recent.number,
+        window=window,
+        interval_seconds=sampler.interval,
+        hottest=recent.hottest,
+        requests=recent.requests,
+        waiting=columns[0],
+        stalled=columns[1],
+        iowait=columns[2],
+        softirq=columns[3],
+        transferred=columns[4],
+    )
+
+
+def drive_facts(
+    activities: Mapping[str, DiskActivity],
+    topology: Topology | None,
+    watched: Sequence[WatchedDrive],
+) -> dict[str, DriveFacts]:
+    """Returns the facts of each drive, keyed by name: block devices, other drives, missing drives.
+
+    topology: the block devices of the host; None means that they have not been read yet.
+    watched: the drives with SMART data.
+    """
+    present = {drive.label: drive for drive in watched if not drive.is_missing}
+    behind = {block for drive in watched for block in drive.blocks}
+    facts: dict[str, DriveFacts] = {}
+    for name, activity in activities.items():
+        if activity.drive.leaf:
+            device = topology.devices.get(name) if topology else None
+            facts[name] = _block_facts(
+                name, activity, device, present.get(name), topology, has_smart=name not in behind
+            )
+    for drive in watched:
+        name = drive.label
+        if name in facts and not drive.is_missing:
+            continue
+        if name in facts:
+            name = f"{name} {drive.serial}"  # another drive has the name now
+        identity = drive.identity
+        facts[name] = DriveFacts(
+            name,
+            smart=drive,
+            problems=problems(drive, CheckThresholds()),
+            model=identity.model or "",
+            serial=drive.serial,
+            firmware=identity.firmware or "",
+            capacity_bytes=identity.capacity_bytes,
+            below=drive.blocks,
+        )
+    return facts
+
+
+def _block_facts(
+    name: str,
+    activity: DiskActivity,
+    device: Device | None,
+    drive: WatchedDrive | None,
+    topology: Topology | None,
+    *,
+    has_smart: bool,
+) -> DriveFacts:
+    found = () if drive is None else problems(drive, CheckThresholds())
+    kernel = None if device is None else device.identity
+    smart = None if drive is None else drive.identity
+    vendor_model = " ".join(filter(None, (kernel.vendor, kernel.model))) if kernel else ""
+    link = None if device is None else device.state.link
+    health = None if drive is None else drive.health
+    return DriveFacts(
+        name,
+        identity=activity.drive.identity,
+        kind=activity.drive.kind,
+        smart=drive if has_smart or drive is not None else None,
+        problems=found,
+        model=(smart.model if smart else None) or vendor_model,
+        serial=(drive.serial if drive else "") or (kernel.serial if kernel else "") or "",
+        firmware=(smart.firmware if smart else None) or (kernel.firmware if kernel else "") or "",
+        capacity_bytes=(device.block.capacity_bytes if device else None)
+        or (smart.capacity_bytes if smart else None),
+        transport=(kernel.transport if kernel else "") or "",
+        roles=() if topology is None else _roles(name, topology),
+        mounts=() if topology is None else tuple(_mounts(name, topology)),
+        queue=device.block.queue if device else None,
+        link_bytes_per_second=(link.speed_bytes_per_second if link else None)
+        or (health.link_bytes_per_second if health else None),
+        link_max_bytes_per_second=(link.max_bytes_per_second if link else None)
+        or (health.link_max_bytes_per_second if health else None),
+        below=() if topology is None else tuple(_built_on(name, topology)),
+    )
+
+
+def _roles(name: str, topology: Topology) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(role.name for role in topology.roles if name in role.devices))
+
+
+def _mounts(name: str, topology: Topology) -> Iterator[Mounted]:
+    for each in topology.filesystems:
+        if name in each.devices:
+            usage = each.usage
+            used = (
+                None
+                if usage is None or not usage.size_bytes
+                else (1 - usage.avail_bytes / usage.size_bytes)
+            )
+            yield Mounted(
+                each.mountpoint,
+                each.fstype,
+                each.readonly,
+                bool(each.failed),
+                used,
+                usage.size_bytes if usage else None,
+            )
+
+
+def _built_on(name: str, topology: Topology) -> Iterator[str]:
+    for other, device in topology.devices.items():
+        if not device.block.is_leaf and name in topology.leaves_of(other):
+            yield other

@@ -1,0 +1,218 @@
+"""The values that the pages show. Each record is a snapshot; None means unknown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from exporter.drives.watched_drive import WatchedDrive
+from exporter.io.drive_class import DriveClass
+from exporter.io.services import ServiceRate
+from exporter.io.verdict import Verdict
+from exporter.linux.block import QueueSettings
+from exporter.smart.drive_problems import Problem, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Mounted:
+    """A filesystem on a drive.
+
+    used_ratio: the share of the space that is used, 0 to 1; None if it was not read.
+    """
+
+    mountpoint: str
+    fstype: str
+    readonly: bool = False
+    failed: bool = False
+    used_ratio: float | None = None
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DriveFacts:
+    """What changes rarely: identity, place and health of a drive, and the problems of `check`.
+
+    name: the name of the block device, or the label of a drive without one.
+    identity: the key of the device's baselines and probe results; empty without a block device.
+    kind: the class of the drive; None if it has no block device.
+    smart: the state of the drive's SMART data; None if no poll knows the drive.
+    problems: the problems that `check` lists, most urgent first, also those of status UNKNOWN.
+    model, serial, firmware: empty if unknown.
+    transport: how the drive is attached, such as nvme or sata; empty if unknown.
+    link_bytes_per_second, link_max_bytes_per_second: the speed of the link now and at most.
+    below: names of devices that are built on the drive, such as md0.
+    """
+
+    name: str
+    identity: str = ""
+    kind: DriveClass | None = None
+    smart: WatchedDrive | None = None
+    problems: tuple[Problem, ...] = ()
+    model: str = ""
+    serial: str = ""
+    firmware: str = ""
+    capacity_bytes: int | None = None
+    transport: str = ""
+    roles: tuple[str, ...] = ()
+    mounts: tuple[Mounted, ...] = ()
+    queue: QueueSettings | None = None
+    link_bytes_per_second: float | None = None
+    link_max_bytes_per_second: float | None = None
+    below: tuple[str, ...] = ()
+
+    @property
+    def is_missing(self) -> bool:
+        """True if the drive was present once and is not any more."""
+        return self.smart is not None and self.smart.is_missing
+
+    @property
+    def carries_mysql(self) -> bool:
+        """True if a MySQL server stores data on the drive."""
+        return any(role.startswith("mysql-") for role in self.roles)
+
+
+@dataclass(frozen=True, slots=True)
+class DriveNow:
+    """The I/O of a drive in the last second and the last five minutes.
+
+    verdict: the bottleneck that lasted longest in the last ten seconds.
+    read_await, write_await, flush_await: seconds; None without such a request in the last second.
+    read_base, write_base: the learned usual awaits in seconds; None until they are learned.
+    read_limit, write_limit: the smallest awaits that count as slow, in seconds.
+    worst_await: the largest await of a second in the last minute, in seconds.
+    saturated_seconds, stalled_seconds: of the last five minutes.
+    is_probed: True if a probe ran on the drive in the last second.
+    reads_now … written: columns of the last samples, the oldest first; empty without I/O.
+    """
+
+    verdict: Verdict = Verdict.NONE
+    read_bytes: float = 0.0
+    written_bytes: float = 0.0
+    reads: float = 0.0
+    writes: float = 0.0
+    read_await: float | None = None
+    write_await: float | None = None
+    flush_await: float | None = None
+    read_base: float | None = None
+    write_base: float | None = None
+    read_limit: float = 1.0
+    write_limit: float = 1.0
+    busy_ratio: float = 0.0
+    queue_depth: float = 0.0
+    worst_await: float | None = None
+    saturated_seconds: float = 0.0
+    stalled_seconds: float = 0.0
+    peak_bytes: float = 0.0
+    is_probed: bool = False
+    read_column: Sequence[float] = ()
+    written_column: Sequence[float] = ()
+    read_await_column: Sequence[float] = ()
+    write_await_column: Sequence[float] = ()
+    statuses: bytes = b""
+
+    @property
+    def read_factor(self) -> float | None:
+        """The read await as a multiple of the usual one; None if one of them is unknown."""
+        return _factor(self.read_await, self.read_base)
+
+    @property
+    def write_factor(self) -> float | None:
+        """The write await as a multiple of the usual one; None if one of them is unknown."""
+        return _factor(self.write_await, self.write_base)
+
+    @property
+    def is_read_slow(self) -> bool:
+        """True if the reads of the last second count as slow."""
+        return self.read_await is not None and self.read_await >= self.read_limit
+
+    @property
+    def is_write_slow(self) -> bool:
+        """True if the writes of the last second count as slow."""
+        return self.write_await is not None and self.write_await >= self.write_limit
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    """One line of the list of what to do.
+
+    drive: the name of the drive; empty for the exporter itself.
+    lead, text: what is wrong; the lead is shown first and in bold.
+    action: what to do; may contain one command in backquotes.
+    """
+
+    status: Status
+    drive: str
+    lead: str
+    text: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class DriveView:
+    """A drive with its judgement.
+
+    facts, now: `now` is None for a drive without a block device, and for a missing one.
+    status: the worst of the problems and of the bottleneck.
+    todos: what is wrong with it, most urgent first.
+    services: the services that cause its I/O, the busiest first; empty if unknown.
+    """
+
+    facts: DriveFacts
+    now: DriveNow | None
+    status: Status
+    todos: tuple[Todo, ...] = ()
+    services: tuple[ServiceRate, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the drive."""
+        return self.facts.name
+
+    @property
+    def verdict(self) -> Verdict:
+        """The bottleneck now; NONE for a drive without I/O data."""
+        return Verdict.NONE if self.now is None else self.now.verdict
+
+
+@dataclass(frozen=True, slots=True)
+class HostNow:
+    """The pressure and the CPUs of the host in the last second. Ratios are 0 to 1.
+
+    number: the number of the last sample.
+    window: the number of samples in the columns.
+    interval_seconds: the time between two samples.
+    hottest: the number of the CPU with the most interrupts.
+    """
+
+    number: int = 0
+    window: int = 0
+    interval_seconds: float = 1.0
+    hottest: int | None = None
+    requests: float = 0.0
+    waiting: Sequence[float] = ()
+    stalled: Sequence[float] = ()
+    iowait: Sequence[float] = ()
+    softirq: Sequence[float] = ()
+    transferred: Sequence[float] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HostView:
+    """All that the page of a host shows.
+
+    at: the Unix time of the snapshot.
+    facts: short texts about the host for the heading.
+    states: short texts about the exporter for the footer.
+    """
+
+    name: str
+    at: float
+    now: HostNow
+    drives: tuple[DriveView, ...] = ()
+    todos: tuple[Todo, ...] = ()
+    facts: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+    sentence: str = ""
+    kept: dict[str, str] = field(default_factory=dict)
+
+
+def _factor(seconds: float | None, base: float | None) -> float | None:
+    return None if seconds is None or not base else seconds / base

@@ -1,0 +1,163 @@
+"""The responses of the pages: policy, live data, wrong addresses, and values of a real sampler."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from exporter.config import Settings
+from exporter.io.recent_activity import SAMPLES
+from exporter.io.survey import TopologySurvey
+from exporter.pages.live_site import POLICY, LiveSite
+from exporter.pages.snapshot import PageSources, SnapshotReader
+from exporter.pages.views import HostView
+from exporter.web.http_message import Request, Response
+from exporter.web.site import Site
+from tests.io.machine import ALL_IDLE, CALM, FULL, Machine
+from tests.io.records import NEW, grown
+from tests.pages import examples
+
+
+def site(view: HostView) -> LiveSite:
+    return LiveSite(lambda: view)
+
+
+def answer(live: LiveSite, path: str, query: str = "", **headers: str) -> Response:
+    found = live.respond(Request("GET", path, query, headers))
+    assert found is not None
+    return found
+
+
+def live_data(view: HostView, query: str) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads(answer(site(view), "/live.json", query).body)
+    return values
+
+
+def test_the_policy_allows_only_the_files_of_this_server() -> None:
+    expected = (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
+        " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    assert expected == POLICY
+    live = site(examples.six())
+    for path in ("/", "/drive/sdb", "/live.json"):
+        assert expected == dict(answer(live, path).headers)["Content-Security-Policy"]
+
+
+def test_the_stylesheet_and_the_script_are_small_and_fetch_nothing_else() -> None:
+    live = site(examples.one())
+    script, sheet = (answer(live, path).body for path in ("/page.js", "/page.css"))
+    assert len(script) < 10_000
+    assert len(sheet) < 15_000
+    for text in (script, sheet):
+        assert b"http" not in text
+        assert b"@import" not in text
+        assert b"innerHTML" not in text
+
+
+def test_other_paths_are_left_to_the_site() -> None:
+    live = site(examples.one())
+    assert live.respond(Request("GET", "/nothing", "", {})) is None
+    whole = Site(None, lambda: "", lambda: True, live.respond)  # type: ignore[arg-type]
+    assert 404 == whole.respond(Request("GET", "/nothing", "", {})).status
+    assert 200 == whole.respond(Request("GET", "/", "", {})).status
+
+
+def test_an_unknown_drive_is_404() -> None:
+    for name in ("nothing", "%00", "..%2f..", "%ff"):
+        assert 404 == answer(site(examples.one()), f"/drive/{name}").status
+
+
+def test_a_large_page_is_compressed_for_clients_that_accept_it() -> None:
+    live = site(examples.many(24))
+    plain = answer(live, "/")
+    packed = answer(live, "/", **{"accept-encoding": "br, gzip"})
+    assert plain.body == gzip.decompress(packed.body)
+    assert ("Content-Encoding", "gzip") in packed.headers
+    assert plain.headers == answer(live, "/", **{"accept-encoding": "gzip;q=0"}).headers
+
+
+def test_live_data_contains_the_samples_since_the_last_request() -> None:
+    view = examples.six()
+    number = view.now.number
+    assert [SAMPLES] * 3 == [
+        len(live_data(view, f"since={since}")["s"]["1"][0])
+        for since in (0, number - SAMPLES - 5, number + 7)
+    ]
+    two = live_data(view, f"since={number - 2}")
+    assert number == two["n"]
+    assert all(len(column) == 2 for column in (*two["s"]["1"], *two["h"]))
+    none = live_data(view, f"since={number}")
+    assert [[], [], [], [], ""] == none["s"]["1"]
+
+
+def test_a_wrong_number_of_a_sample_returns_all() -> None:
+    view = examples.one()
+    for query in ("", "since=", "since=-1", "since=x", f"since={'9' * 99}", "since=١"):
+        assert SAMPLES == len(live_data(view, query)["s"]["0"][0])
+
+
+def test_the_texts_are_those_of_the_page() -> None:
+    for view in (examples.six(), examples.many(24), examples.bare()):
+        page = answer(site(view), "/").body.decode()
+        for key, text in live_data(view, "all=1")["t"].items():
+            if f'data-k="{key}"' in page:
+                assert f'data-k="{key}">{text}<' in page
+
+
+def test_a_page_of_a_drive_receives_only_that_drive() -> None:
+    data = live_data(examples.six(), "drive=sda")
+    assert ["0"] == list(data["s"])
+    assert "h" not in data
+    assert {"d0"} == {key.split(":")[0] for key in data["t"]}
+
+
+def test_rows_that_are_not_shown_are_not_sent() -> None:
+    view = examples.many(200)
+    closed, opened = live_data(view, "since=9999"), live_data(view, "since=9999&all=1")
+    assert 200 == len(closed["c"])
+    assert len(closed["t"]) < 100 < len(opened["t"])
+    assert closed["s"].keys() == opened["s"].keys()
+    assert len(json.dumps(closed)) < 8000
+
+
+def test_the_state_changes_with_a_verdict_and_not_with_a_number() -> None:
+    before = live_data(examples.six(), "")["st"]
+    assert before == live_data(examples.six(1), "")["st"]
+    assert before != live_data(examples.one(), "")["st"]
+
+
+def test_values_come_from_the_sampler(tmp_path: Path) -> None:
+    its = Machine(tmp_path)
+    its.disks(NEW)
+    its.cpus(ALL_IDLE)
+    its.waiting(0.0)
+    its.tick()
+    disk = NEW
+    for number, second in enumerate((CALM, CALM, FULL, FULL, FULL)):
+        its.waiting(number / 2)
+        disk = grown(disk, **second)._replace(io_now=32)
+        its.disks(disk)
+        its.tick()
+    settings = Settings()
+    survey = TopologySurvey(settings, its.clock, its.collector_status, lambda _drives: None)
+    sources = PageSources(
+        settings=lambda: settings,
+        sampler=its.sampler,
+        survey=survey,
+        health=None,
+        clock=its.clock,
+        collector_status=its.collector_status,
+        problem=lambda: "",
+    )
+    view = SnapshotReader(sources).read()
+    (sdx,) = view.drives
+    assert sdx.now is not None
+    assert "device" == sdx.verdict.value
+    assert 400 * 16384 == sdx.now.written_bytes
+    assert [0.08, None] == [sdx.now.write_await, sdx.now.read_await]
+    assert 3 == sdx.now.saturated_seconds == sdx.now.statuses.count(1 | 16)
+    assert 6 == view.now.window == len(sdx.now.written_column)
+    assert "sdx is at its limit. sdx is critical." == view.sentence
+    its.tick()
+    assert 0.0 == SnapshotReader(sources).read().now.transferred[-1]

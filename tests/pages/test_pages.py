@@ -1,0 +1,274 @@
+"""The pages as text: states of drives, escaping, order, sizes. No browser is needed."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from exporter.drives.health import DriveHealth, DriveIdentity
+from exporter.drives.watched_drive import WatchedDrive
+from exporter.io.services import ServiceRate
+from exporter.io.verdict import Verdict
+from exporter.metrics import smart_families
+from exporter.metrics.desc import MetricDesc
+from exporter.pages import judgement, live_site
+from exporter.pages.drive_history import DriveHistory, ProbeRounds
+from exporter.pages.drive_page import drive_page
+from exporter.pages.host_page import host_page
+from exporter.pages.views import HostView, Mounted
+from exporter.probe.cache_cliff import CacheCliff, CliffResult, WritePhase
+from exporter.probe.slc_results import SlcResult
+from exporter.smart.drive_problems import Status
+from tests.pages import examples
+from tests.pages.examples import DAY, IDLE, Load, columns, drive, facts, host
+
+EVERY_HOST = {
+    "one": examples.one(),
+    "one in trouble": examples.one_in_trouble(),
+    "most states": examples.six(),
+    "24": examples.many(24),
+    "24 healthy": examples.many(24, in_trouble=False),
+    "200": examples.many(200),
+    "a virtual disk": examples.bare(),
+    "none": host("empty", []),
+}
+
+VOID = {"meta", "link", "br"}
+
+
+class Outline(HTMLParser):
+    """Collects what the tests ask about a page, and checks that elements are closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.attributes: set[str] = set()
+        self.addresses: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            self.attributes.add(name)
+            if name == "id":
+                self.ids.append(value or "")
+            if name in ("href", "src"):
+                self.addresses.append(value or "")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in {"path", "rect", "use"} and self.open[-1] != tag:
+            return
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.words))
+
+
+def history() -> DriveHistory:
+    wear = [(examples.AT - (360 - n) * DAY, 0.5 + n // 10 / 100) for n in range(0, 360, 5)]
+    rounds = [(examples.AT - (30 - n) * DAY, 0.001 + n * 1e-5) for n in range(30)]
+    cliff = CacheCliff(
+        CliffResult.CLIFF,
+        80_000_000_000,
+        (WritePhase(0, 512e6), WritePhase(42_000_000_000, 118e6)),
+        42_000_000_000,
+        None,
+        512e6,
+        118e6,
+    )
+    return DriveHistory(
+        wear,
+        (ProbeRounds("fsync", True, rounds), ProbeRounds("read", False, [(0, 5e4), (9e4, 6e4)])),
+        SlcResult(("x",), "sdb", examples.AT - DAY, cliff, {600: 25_000_000_000}),
+    )
+
+
+def text_of(view: HostView) -> str:
+    return Outline(host_page(view, "1")).text
+
+
+@pytest.mark.parametrize("name", EVERY_HOST)
+def test_a_page_is_well_formed_and_asks_no_other_server(name: str) -> None:
+    page = Outline(host_page(EVERY_HOST[name], "1"))
+    assert len(page.ids) == len(set(page.ids))
+    assert "style" not in page.attributes
+    assert not any(each.startswith("on") for each in page.attributes)
+    assert all(each.startswith(("/", "#")) for each in page.addresses)
+
+
+@pytest.mark.parametrize("name", EVERY_HOST)
+def test_the_page_of_each_drive_is_well_formed(name: str) -> None:
+    view = EVERY_HOST[name]
+    for each in view.drives[:30]:
+        for kept in (DriveHistory(), history()):
+            page = Outline(drive_page(view, each, kept, "1"))
+            assert len(page.ids) == len(set(page.ids)), each.name
+            assert "style" not in page.attributes
+
+
+def test_a_model_name_can_neither_add_elements_nor_act_on_a_terminal() -> None:
+    nasty = '<script>alert(1)</script>"\x1b[31m\u202e'
+    watched = drive("sda", identity=DriveIdentity(model=nasty), message=nasty)
+    known = facts("sda", watched, roles=(nasty,), mounts=(Mounted(nasty, nasty),))
+    service = ServiceRate(nasty, 1e6, 1e6, 1.0, 1.0)
+    view = host(nasty, [(known, columns(Load(1, 1, 1, 1), 1, 300), (service,))])
+    for page in (host_page(view, "1"), drive_page(view, view.drives[0], history(), "1")):
+        assert "<script>alert" not in page
+        assert "\x1b" not in page
+        assert "\u202e" not in page
+        assert page.count("<script") == 1
+
+
+def test_a_name_of_any_characters_links_to_its_page() -> None:
+    view = host("h", [(facts("bus/0:megaraid,3", kind=None), None, ())])
+    assert 'href="/drive/bus%2F0%3Amegaraid%2C3"' in host_page(view, "1")
+
+
+def test_the_sentence_names_the_bottleneck_and_counts_the_rest() -> None:
+    assert EVERY_HOST["one"].sentence == "nvme0n1 is healthy."
+    assert EVERY_HOST["24 healthy"].sentence == "All 24 drives are healthy."
+    assert EVERY_HOST["a virtual disk"].sentence == "vda has no SMART data."
+    assert EVERY_HOST["most states"].sentence == (
+        "nvme1n1 is at its limit and the write cache of sda is full. Of seven drives, one is"
+        " missing, one is critical and three need attention."
+    )
+    assert EVERY_HOST["one in trouble"].sentence == (
+        "MySQL waits for nvme0n1: the drive is at its limit. nvme0n1 is critical."
+    )
+
+
+def test_drives_with_problems_come_first_then_those_with_a_bottleneck() -> None:
+    names = [each.name for each in EVERY_HOST["most states"].drives]
+    assert names == ["nvme2n1", "sdc", "nvme1n1", "sda", "sdb", "nvme0n1", "sdd"]
+
+
+def test_the_list_has_one_line_per_drive_with_its_problems_and_actions() -> None:
+    view = EVERY_HOST["most states"]
+    assert [todo.drive for todo in view.todos] == ["nvme2n1", "sdc", "nvme1n1", "sda", "sdb"]
+    by_name = {todo.drive: todo for todo in view.todos}
+    assert "ssd-exporter forget S4EVNX" in by_name["nvme2n1"].action
+    assert by_name["sdc"].lead == "It reports that it is failing (SMART self-assessment)."
+    assert "6 % of its spare blocks are left" in by_name["sdc"].text
+    assert by_name["nvme1n1"].action.startswith("mysqld.service causes 83 % of the I/O.")
+    assert "MySQL stores data on it." in by_name["nvme1n1"].text
+
+
+def test_a_drive_that_is_saturated_for_half_of_the_time_is_critical() -> None:
+    load = Load(40, 20, 0.3, 0.5, Verdict.DEVICE, ((150, 0),))
+    now = columns(load, 1, 300)
+    assert judgement.judged(facts("sda"), now, 300.0).status is Status.CRITICAL
+    less = replace(now, saturated_seconds=149.0)
+    assert judgement.judged(facts("sda"), less, 300.0).status is Status.WARNING
+
+
+@pytest.mark.parametrize(
+    ("watched", "shown"),
+    [
+        (None, "not available"),
+        (drive("sda", DriveHealth(power_mode="standby")), "asleep, not woken"),
+        (drive("sda", DriveHealth(unreadable="a USB bridge")), "not available: a USB bridge"),
+        (WatchedDrive("sda", "", "/dev/sda", message="smartctl is too old"), "smartctl is too old"),
+        (WatchedDrive("sda", "", "/dev/sda"), "not read yet"),
+        (drive("sda", up=False, message="timed out"), "no answer: timed out"),
+    ],
+)
+def test_a_drive_without_smart_data_says_why(watched: WatchedDrive | None, shown: str) -> None:
+    known = replace(facts("sda", watched), smart=watched, problems=())
+    view = host("h", [(known, IDLE, ())])
+    assert shown in text_of(view)
+    assert shown in Outline(drive_page(view, view.drives[0], DriveHistory(), "1")).text
+
+
+def test_an_unknown_value_is_left_out_with_its_row() -> None:
+    bare = drive("sda", DriveHealth(healthy=True))
+    known = facts("sda", bare, link_bytes_per_second=None)
+    text = text_of(host("h", [(known, IDLE, ())]))
+    for name in ("Wear", "Spare", "Heat", "Errors", "Link", "Written"):
+        assert f" {name} " not in text
+
+
+def test_up_to_eight_drives_have_sections_and_more_have_cells() -> None:
+    assert 'class="cells"' not in host_page(EVERY_HOST["most states"], "1")
+    page = host_page(EVERY_HOST["200"], "1")
+    assert page.count("<li><a ") == 200
+    assert "195 healthy drives" in page
+    assert 'aria-label="nvme7n1: At its limit"' in page
+    assert len(page) < 300_000
+
+
+def test_a_list_of_many_problems_is_cut() -> None:
+    gone = [(facts(f"sd{n}", drive(f"sd{n}", is_missing=True)), None, ()) for n in range(200)]
+    text = text_of(host("h", gone))
+    assert "and 170 more" in text
+    assert "200 drives" in text
+
+
+def test_a_host_without_drives_says_what_to_check() -> None:
+    assert "--collector.disk.device-include" in text_of(EVERY_HOST["none"])
+
+
+def test_the_page_of_a_drive_shows_what_is_kept() -> None:
+    view = EVERY_HOST["most states"]
+    sdb = next(each for each in view.drives if each.name == "sdb")
+    text = Outline(drive_page(view, sdb, history(), "1")).text
+    assert "Wear over a year" in text
+    assert "used up 21 Jan – 11 Apr 2027, most likely 22 Feb 2027" in text
+    assert "The write cache ends after 42.0 GB." in text
+    assert "The speed falls from 512 MB/s to 118 MB/s, 23 %." in text
+    assert "first kept result 1.0 ms, last 1.3 ms" in text
+    assert "first kept result 50,000 /s, last 60,000 /s" in text
+
+
+def test_a_figure_without_data_is_left_out() -> None:
+    view = EVERY_HOST["one"]
+    text = Outline(drive_page(view, view.drives[0], DriveHistory(), "1")).text
+    for heading in ("Wear over a year", "Write cache", "Is it still as fast"):
+        assert heading not in text
+    assert "Identity and mounts" in text
+
+
+def test_each_metric_named_beside_a_smart_value_exists() -> None:
+    counts = ("reallocated_sectors", "pending_sectors", "program_failures", "erase_failures")
+    state = replace(
+        examples.health(0.9),
+        **dict.fromkeys((*counts, "interface_errors"), 1),  # type: ignore[arg-type]
+        plp_healthy=False,
+        over_temperature_warning_seconds=60.0,
+        critical_warnings={"spare": True},
+        attributes=examples.ATTRIBUTES,
+        messages=("WARNING: a firmware update may be available",),
+    )
+    watched = drive("sda", state, wearout_seconds=(1e6, 2e6, 3e6), wearout_method="steps")
+    view = host("h", [(facts("sda", watched), IDLE, ())])
+    page = drive_page(view, view.drives[0], DriveHistory(), "1")
+    named = set(re.findall(r"<code>(ssd_smart_\w+)</code>", page))
+    known = {each.name for each in vars(smart_families).values() if isinstance(each, MetricDesc)}
+    assert len(named) >= 18
+    assert named <= known
+    assert "Wear_Leveling_Count" in page
+    assert "a firmware update may be available" in page
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_each_verdict_has_words_an_action_and_a_colour(verdict: Verdict) -> None:
+    now = replace(columns(Load(40, 20, 0.3, 0.5, verdict, ((90, 0),)), 1, 300), verdict=verdict)
+    view = host("h", [(facts("sda"), now, ())])
+    assert view.sentence
+    assert verdict is Verdict.NONE or view.todos[0].action
+    sheet = (Path(live_site.__file__).parent / "page.css").read_text()
+    assert f".k-{verdict.value}{{" in sheet
+    assert judgement.LABELS[verdict] in text_of(view)
