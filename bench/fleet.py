@@ -126,10 +126,12 @@ def table(groups: Sequence[Group]) -> str:
 def _config(directory: Path, hosts: Sequence[str], port: int, scrape: str) -> str:
     """Writes the rule files with short intervals; returns the Prometheus configuration as JSON."""
     alerts = Path(__file__).parents[1] / "alerts"
-    document = yaml.safe_load((alerts / "prometheus.example.yml").read_text())
-    for name in document["rule_files"]:
-        text = (alerts / name).read_text()
-        (directory / name).write_text(text.replace(_REAL_INTERVAL, _TEST_INTERVAL))
+    document = yaml.safe_load((alerts / "examples" / "prometheus.yml").read_text())
+    rules = sorted(alerts.glob("*.yml"))
+    for path in rules:
+        text = path.read_text()
+        (directory / path.name).write_text(text.replace(_REAL_INTERVAL, _TEST_INTERVAL))
+    document["rule_files"] = [path.name for path in rules]
     targets = [
         {
             "targets": [f"{HOST}:{port}"],
@@ -231,7 +233,7 @@ def _groups() -> Iterator[tuple[str, float, list[tuple[str, str]]]]:
     alerts = Path(__file__).parents[1] / "alerts"
     for path in sorted(alerts.glob("*.yml")):
         for group in yaml.safe_load(path.read_text()).get("groups", ()):
-            if group["name"] != "ssd-thresholds":
+            if not group["name"].startswith("ssd-thresholds"):
                 rules = [
                     (rule.get("alert") or rule["record"], rule["expr"]) for rule in group["rules"]
                 ]

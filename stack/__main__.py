@@ -24,7 +24,7 @@ Prometheus    http://{prometheus}/   (pages Alerts, Graph, Status: Rules, Target
 Alertmanager  http://{alertmanager}/   (Debian's has no web interface; list alerts with
               amtool --alertmanager.url=http://{alertmanager} alert)
 
-Alertmanager sends no notifications: its receivers are examples (alerts/alertmanager.example.yml).
+Alertmanager sends no notifications: its receivers are examples (alerts/examples/alertmanager.yml).
 Data and logs are in {directory}. Ctrl-C stops all three programs.
 {rights}
 Dashboards, in a Grafana 10.4 or later that reaches this machine:
@@ -53,7 +53,7 @@ def main() -> int:
     programs = [
         exporter(arguments.exporter, directory),
         alertmanager(
-            arguments.alertmanager, directory, ROOT / "alerts" / "alertmanager.example.yml"
+            arguments.alertmanager, directory, ROOT / "alerts" / "examples" / "alertmanager.yml"
         ),
         prometheus(arguments.prometheus, directory, config),
     ]
@@ -68,7 +68,7 @@ def main() -> int:
         directory.mkdir(parents=True, exist_ok=True)
         config.write_text(
             configuration(
-                (ROOT / "alerts" / "prometheus.example.yml").read_text(),
+                (ROOT / "alerts" / "examples" / "prometheus.yml").read_text(),
                 ROOT / "alerts",
                 programs[0].address,
                 programs[1].address,

@@ -6,8 +6,8 @@ from exporter.metrics.catalogue import SUBJECTS, families
 #: it.
 NOT_YET: dict[str, tuple[str, ...]] = {}
 
-#: Labels that a scrape adds.
-TARGET_LABELS = ("instance", "job")
+#: Labels that a scrape or the configuration of its target adds.
+TARGET_LABELS = ("cluster", "instance", "job")
 
 
 def _catalogue() -> dict[str, tuple[str, ...]]:

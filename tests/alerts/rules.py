@@ -11,9 +11,8 @@ import yaml
 ROOT = Path(__file__).parents[2]
 ALERTS = ROOT / "alerts"
 RUNBOOKS = ALERTS / "runbooks"
-RULE_FILES = tuple(
-    sorted(path for path in ALERTS.glob("*.yml") if not path.name.endswith(".example.yml"))
-)
+RULE_FILES = tuple(sorted(ALERTS.glob("*.yml")))
+EXAMPLES = ALERTS / "examples"
 STORIES = tuple(sorted((Path(__file__).parent / "stories").glob("*.yml")))
 
 
@@ -45,6 +44,11 @@ class Expectation:
     story: str
     alert: str
     alerts: tuple[dict[str, Any], ...]
+
+
+def groups() -> list[dict[str, Any]]:
+    """All groups of the rule files."""
+    return [group for path in RULE_FILES for group in yaml.safe_load(path.read_text())["groups"]]
 
 
 def _rules() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -22,7 +22,7 @@ from tests.end_to_end.alerting_manager import Alertmanager
 from tests.end_to_end.programs import need
 from tests.end_to_end.webhook import Receiver, receiving
 
-CONFIG = rules.ALERTS / "alertmanager.example.yml"
+CONFIG = rules.ALERTS / "examples" / "alertmanager.yml"
 SEVERITY = {alert.name: alert.severity for alert in rules.alerts()}
 
 #: The first alert, the second one, and whether the second is notified.

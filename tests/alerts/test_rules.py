@@ -1,5 +1,6 @@
 """Rules are valid, use existing metrics and labels, and read thresholds from thresholds.yml."""
 
+import json
 import re
 import subprocess
 from collections import Counter
@@ -7,7 +8,7 @@ from collections import Counter
 import pytest
 
 from tests.alerts import rules
-from tests.alerts.catalogue import CATALOGUE, KNOWN, LABELS, NOT_YET
+from tests.alerts.catalogue import CATALOGUE, KNOWN, LABELS, NOT_YET, TARGET_LABELS
 from tests.alerts.rules import Alert, Recording
 from tests.end_to_end.programs import need
 
@@ -63,7 +64,7 @@ def test_every_recorded_series_is_recorded(rule: Alert | Recording) -> None:
 @pytest.mark.parametrize("rule", RULES, ids=names)
 def test_every_label_exists(rule: Alert | Recording) -> None:
     for metric, label in rules.matchers(rule.expr):
-        known = {*KNOWN[metric], "instance", "job"} if metric in KNOWN else LABELS
+        known = {*KNOWN[metric], *TARGET_LABELS} if metric in KNOWN else LABELS
         assert label in known, f"{metric} has no label {label}"
     assert set() == rules.grouping(rule.expr) - LABELS - OWN_LABELS
 
@@ -76,7 +77,7 @@ def test_every_query_and_label_in_an_annotation_exists(alert: Alert) -> None:
         assert set() == rules.metrics(query) - set(KNOWN) - {"ssd_device_info"}
         assert set() == rules.recorded(query) - RECORDED
         for metric, label in rules.matchers(query):
-            known = {*KNOWN[metric], "instance", "job"} if metric in KNOWN else LABELS
+            known = {*KNOWN[metric], *TARGET_LABELS} if metric in KNOWN else LABELS
             assert label in known, f"{metric} has no label {label}"
 
 
@@ -119,9 +120,52 @@ def test_recorded_names_follow_level_metric_operations() -> None:
 def test_an_alert_has_all_fields(alert: Alert) -> None:
     assert re.fullmatch(r"SSD([A-Z][A-Za-z]*)+", alert.name)
     assert alert.severity in {"critical", "warning", "info"}
-    assert {"summary", "description", "runbook_url"} == set(alert.annotations)
-    assert alert.annotations["runbook_url"].endswith(f"/{alert.name}")
+    assert {"summary", "description", "dashboard_url", "runbook_url"} == set(alert.annotations)
+    assert alert.annotations["runbook_url"].endswith(f"/{alert.name}.md")
     assert "\n" not in alert.annotations["summary"].strip()
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=names)
+def test_a_summary_is_one_sentence_and_a_description_contains_a_command(alert: Alert) -> None:
+    assert not re.search(r"[.;] |\.$", re.sub(r"\{\{.*?\}\}", "", alert.annotations["summary"]))
+    assert re.search(r"`[^`]+`", alert.annotations["description"])
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=names)
+def test_the_address_of_a_dashboard_exists(alert: Alert) -> None:
+    found = re.search(r"/d/ssd-([a-z-]+)", alert.annotations["dashboard_url"])
+    assert found
+    variables = set(re.findall(r"var-(\w+)=", alert.annotations["dashboard_url"]))
+    document = json.loads((rules.ROOT / "dashboards" / f"{found[1]}.json").read_text())
+    assert variables <= {each["name"] for each in document["templating"]["list"]}
+
+
+def test_a_group_has_at_most_20_rules() -> None:
+    """The default limit of Mimir."""
+    sizes = {group["name"]: len(group["rules"]) for group in rules.groups()}
+    assert {} == {name: size for name, size in sizes.items() if size > 20}
+
+
+def test_the_directory_of_the_rules_contains_rules_only() -> None:
+    """So that rule_files can be a pattern."""
+    for path in rules.ALERTS.glob("*.y*ml"):
+        assert {"groups"} == rules.story(path).keys(), path
+
+
+@pytest.mark.parametrize("rule", RULES, ids=names)
+def test_a_join_includes_the_cluster(rule: Alert | Recording) -> None:
+    """Clusters may use the same names of hosts. `ignoring` and `without` include it."""
+    texts = [rule.expr, *(rule.annotations.values() if isinstance(rule, Alert) else ())]
+    for text in texts:
+        for labels in re.findall(r"\b(?:on|by) \(([^)]*)\)", text):
+            assert "cluster" in labels or labels == "__name__", labels
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=names)
+def test_a_query_of_an_annotation_selects_the_cluster(alert: Alert) -> None:
+    for query in re.findall(r'printf "([^"]*%q[^"]*)"', " ".join(alert.annotations.values())):
+        for selector in re.findall(r"\{([^}]*)\}", query):
+            assert selector.startswith("cluster=%q,instance=%q"), query
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=names)

@@ -26,6 +26,7 @@ OF_A_RANGE = frozenset(
         "boot_grace_seconds",
         "disk_saturated_seconds_per_day",
         "disk_stalled_seconds",
+        "disk_stalled_ticket_seconds",
         "probe_blind_seconds",
         "probe_stale_seconds",
     )

@@ -229,7 +229,7 @@ def perform(acts: Sequence[Act], seconds: float) -> None:
 
 
 def _routes(receiver: str) -> str:
-    document = yaml.safe_load((ALERTS / "alertmanager.example.yml").read_text())
+    document = yaml.safe_load((ALERTS / "examples" / "alertmanager.yml").read_text())
     text = yaml.safe_dump(shortened.routes(document, FACTOR), sort_keys=False)
     return text.replace("http://127.0.0.1:9095/", f"http://{receiver}/")
 
@@ -248,14 +248,14 @@ def _prometheus(rules: Path, manager: str, acts: Sequence[Act]) -> str:
         {"targets": [f"127.0.0.1:{act.daemon.port}"], "labels": {"instance": act.host.name}}
         for act in acts
     ]
-    found: dict[str, Any] = yaml.safe_load((ALERTS / "prometheus.example.yml").read_text())
+    found: dict[str, Any] = yaml.safe_load((ALERTS / "examples" / "prometheus.yml").read_text())
     every = f"{SCRAPE_SECONDS * 1000:.0f}ms"
     found["global"] = {
         "scrape_interval": every,
         "scrape_timeout": every,
         "evaluation_interval": shortened.duration(found["global"]["evaluation_interval"], FACTOR),
     }
-    found["rule_files"] = [str(rules / name) for name in found["rule_files"]]
+    found["rule_files"] = [str(rules / "*.yml")]
     found["alerting"]["alertmanagers"] = [{"static_configs": [{"targets": [manager]}]}]
     found["scrape_configs"] = [
         {"job_name": each["job_name"], "static_configs": targets}

@@ -104,7 +104,7 @@ def test_nothing_but_times_changes_in_a_rule_file(path: Path) -> None:
 
 
 def test_nothing_but_times_changes_in_the_routes() -> None:
-    document = yaml.safe_load((ALERTS / "alertmanager.example.yml").read_text())
+    document = yaml.safe_load((ALERTS / "examples" / "alertmanager.yml").read_text())
     after = shortened.routes(document, FACTOR)
     assert ("1s", "5s") == (after["route"]["group_wait"], after["route"]["group_interval"])
     assert ["250ms"] == [each["group_wait"] for each in after["route"]["routes"][:1]]
@@ -114,7 +114,11 @@ def test_nothing_but_times_changes_in_the_routes() -> None:
 def test_thresholds_of_a_range_are_shortened_with_it_and_exist() -> None:
     path = ALERTS / "thresholds.yml"
     before, after = (
-        {rule["record"]: float(rule["expr"][7:-1]) for rule in document["groups"][0]["rules"]}
+        {
+            rule["record"]: float(rule["expr"][7:-1])
+            for group in document["groups"]
+            for rule in group["rules"]
+        }
         for document in (
             yaml.safe_load(path.read_text()),
             shortened.rules(yaml.safe_load(path.read_text()), FACTOR, SCRAPE),

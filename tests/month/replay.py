@@ -43,8 +43,13 @@ class Replay:
     groups: tuple[str, ...]
 
 
+_THRESHOLDS = (
+    *("ssd-thresholds-io", "ssd-thresholds-host", "ssd-thresholds-health"),
+    "ssd-thresholds-links-and-probes",
+)
 _OF_LOAD = (
-    *("ssd-thresholds", "ssd-identity", "ssd-memory", "ssd-io", "ssd-io-alerts"),
+    *_THRESHOLDS,
+    *("ssd-identity", "ssd-memory", "ssd-io", "ssd-io-alerts"),
     *("ssd-cpu-alerts", "ssd-self-alerts"),
 )
 
@@ -55,7 +60,8 @@ HEALTH = Replay(
     "health",
     240,
     (
-        *("ssd-thresholds", "ssd-identity", "ssd-growth", "ssd-probes", "ssd-smart-alerts"),
+        *_THRESHOLDS,
+        *("ssd-identity", "ssd-growth", "ssd-probes", "ssd-smart-alerts", "ssd-wear-alerts"),
         *("ssd-topology-alerts", "ssd-probe-alerts", "ssd-slc-alerts"),
         "ssd-io-trend-alerts",
     ),

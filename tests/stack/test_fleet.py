@@ -16,8 +16,9 @@ DAY = 86_400_000
 BEGIN = 1_795_000_000_000
 
 #: Metrics of SATA drives, arrays, pools and failing drives, which four healthy NVMe drives do not
-#: have.
+#: have, and the reference of a drive, which needs a day.
 ELSEWHERE = {
+    "ssd_disk_await_reference_seconds",
     *("ssd_md_degraded_disks", "ssd_md_sync_action_info", "ssd_zfs_pool_state_info"),
     *("ssd_smart_pending_sectors", "up"),
     *("ssd_smart_firmware_issue", "ssd_smart_firmware_issue_left_seconds"),
