@@ -28,8 +28,9 @@ EXAMPLE = (ALERTS / "examples" / "prometheus.yml").read_text()
 
 
 def command(directory: Path, ports: list[int]) -> list[str]:
-    names = ("exporter", "prometheus", "alertmanager")
-    flags = [f"--{name}={port}" for name, port in zip(names, ports, strict=True)]
+    names = ("exporter", "prometheus", "alertmanager", "notifications")
+    (more,) = free_ports(1)
+    flags = [f"--{name}={port}" for name, port in zip(names, [*ports, more], strict=True)]
     return [sys.executable, "-m", "stack", f"--directory={directory}", *flags]
 
 
@@ -55,6 +56,18 @@ def asked(port: int, path: str) -> Any:
         f"http://127.0.0.1:{port}{path}", timeout=PATIENCE_SECONDS
     ) as answer:
         return json.load(answer)
+
+
+def post_alert(port: int) -> None:
+    """Sends a critical alert to Alertmanager."""
+    labels = {"alertname": "SSDTest", "severity": "critical", "instance": "db1", "device": "sda"}
+    alert = {"labels": labels, "annotations": {"summary": "A test."}}
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/api/v2/alerts",
+        json.dumps([alert]).encode(),
+        {"Content-Type": "application/json"},
+    )
+    urllib.request.urlopen(request, timeout=PATIENCE_SECONDS).close()
 
 
 def eventually(what: Any, seconds: float = PATIENCE_SECONDS) -> Any:
@@ -105,6 +118,12 @@ def test_the_programs_work_together_and_stop_together(
         assert [f"http://127.0.0.1:{alertmanager}/api/v2/alerts"] == managers()
         route = asked(alertmanager, "/api/v2/status")["config"]["original"]
         assert 'severity="critical"' in route
+        status = urllib.request.urlopen(f"http://127.0.0.1:{exporter}/", timeout=PATIENCE_SECONDS)
+        assert 200 == status.status
+        post_alert(alertmanager)
+        assert process.stdout is not None
+        notification = next(line for line in process.stdout if line.startswith("["))
+        assert "[pager] FIRING SSDTest db1 sda: A test.\n" == notification
         process.send_signal(signal.SIGINT)
         assert 0 == process.wait(30)
     assert all(map(is_free, ports))
