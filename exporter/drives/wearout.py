@@ -18,7 +18,8 @@ rated_tbw       The configuration contains the number of bytes that the vendor w
 
 The result is a range of times, from low to high. It accounts for the scatter of the increases, the
 rounding of the counter, and the time between observations. A line shows the load of months. If the
-host writes at another rate now, the range also contains the estimate for that rate.
+host writes at another rate now, or if the last increases show another rate, for example because the
+write amplification has changed, the range also contains the estimate for that rate.
 """
 
 import math
@@ -67,6 +68,13 @@ class WearoutRules:
         than a week may contain no weekend, and that one week does not show how much weeks differ.
     least_factor: the bounds of a line through the values of the counter are at least this factor
         away from the middle, because the load of weeks and the write amplification are correlated.
+    short_line_factor: the bounds are further away for a short history. With a history of one day
+        the rate may be wrong by 1 + short_line_factor, and with n days by 1 + short_line_factor /
+        sqrt(n): the coming days differ from those of the history.
+    recent_rises, recent_rise_seconds: the recent wear rate is that of at least this many last
+        increases of the counter, over at least this time. A bulk load may last a day.
+    equal_factor: if the wear rate of the last increases differs from that of all by more than this
+        factor, the wear rate has changed.
     change_factor: if the recent write rate differs by this factor from the mean rate, the load has
         changed, and the middle is that of the recent rate.
     min_used_ratio: the method "lifetime_ratio" needs at least this wear. Below it the rounding of
@@ -86,6 +94,10 @@ class WearoutRules:
     min_rate_seconds: float = DAY
     short_history_factor: float = 2.0
     least_factor: float = 1.25
+    short_line_factor: float = 1.3
+    recent_rises: int = 3
+    recent_rise_seconds: float = 20 * DAY
+    equal_factor: float = 1.1
     change_factor: float = 1.5
     min_used_ratio: float = 0.03
     max_seconds: float = 3650 * DAY
@@ -243,10 +255,20 @@ def _with_recent_load(
     The line shows the mean of months, and the increases of the counter are treated as independent,
     although the load and the write amplification change slowly. So the bounds are never closer
     than `least_factor`. If the host now writes at another rate than over the time of the line, the
-    drive wears at another rate, too, and the estimate for that rate is included.
+    drive wears at another rate, too, and the estimate for that rate is included. The same applies
+    to the rate of the last increases, which changes with the write amplification.
     """
     low, mid, high = bounds
-    low, high = min(low, mid / rules.least_factor), max(high, mid * rules.least_factor)
+    days = max((run[-1].at - run[0].at) / DAY, 1.0)
+    least_factor = max(rules.least_factor, 1 + rules.short_line_factor / math.sqrt(days))
+    low, high = min(low, mid / least_factor), max(high, mid * least_factor)
+    for wear_change in _recent_wear_change(counter, rules):
+        factor = rules.least_factor
+        if not 1 / rules.equal_factor < wear_change < rules.equal_factor:
+            # The few last increases may include some of before the change.
+            factor *= rules.least_factor
+        low = min(low, mid / wear_change / factor)
+        high = max(high, mid / wear_change * factor)
     recent, whole = _written_rate(run, rules), _whole_rate(run, counter, rules)
     if recent is None or whole is None:
         return low, mid, high
@@ -254,6 +276,31 @@ def _with_recent_load(
     now_mid = mid / change
     has_changed = not 1 / rules.change_factor < change < rules.change_factor
     return min(low, now_mid / error), now_mid if has_changed else mid, max(high, now_mid * error)
+
+
+def _recent_wear_change(counter: WearCounter, rules: WearoutRules) -> tuple[float, float]:
+    """Returns the wear rate of the last increases of the counter, divided by that of all of them.
+
+    The second value assumes that the drive has worn at the same rate since the last increase, and
+    the first that it has not, if the next increase is overdue. Both are 1 if there are too few
+    increases.
+    """
+    rises = [rise.point for rise in counter.rises if not rise.suspect]
+    if len(rises) <= rules.recent_rises:
+        return 1.0, 1.0
+    first, last = rises[0], rises[-1]
+    begin = next(
+        point
+        for point in rises[-1 - rules.recent_rises :: -1]
+        if last.seconds - point.seconds >= rules.recent_rise_seconds or point is first
+    )
+    if begin is first:
+        return 1.0, 1.0
+    grown = last.value - begin.value
+    whole = (last.value - first.value) / (last.seconds - first.seconds)
+    seconds = last.seconds - begin.seconds
+    overdue = counter.now - last.seconds - seconds * counter.step_ratio / grown
+    return grown / (seconds + max(overdue, 0.0)) / whole, grown / seconds / whole
 
 
 def _whole_rate(

@@ -17,8 +17,8 @@ from exporter.io.accumulators import (
 from exporter.io.baseline import DriveBaselines
 from exporter.io.disk_rules import DiskRules
 from exporter.io.drive_class import Drive, DriveClass, VolumeType
-from exporter.io.falloff_tracker import WriteFalloffTracker
-from exporter.io.interval import DiskInterval
+from exporter.io.falloff_tracker import MUCH_BYTES, WriteFalloffTracker
+from exporter.io.interval import DiskInterval, missing_share
 from exporter.io.partial_hang import PartialHangDetector
 from exporter.io.slowdown import SlowdownEvidence
 from exporter.io.throttling import ThrottlingDetector
@@ -82,19 +82,23 @@ class DiskActivity:
 
     __slots__ = (
         "_await_limits",
+        "_before",
         "_begun_before",
+        "_calm_busy_ratio",
         "_counted_stall_seconds",
         "_deep_limits",
         "_deep_queue_depth",
         "_evidence",
         "_hang",
         "_is_limited",
+        "_previous",
         "_previous_excess",
         "_rules",
         "_stall_seconds",
         "_throttling",
         "_unsaturated_limits",
         "_when_full",
+        "_work_busy_ratio",
         "baselines",
         "busy_ratio",
         "busy_ratio_max",
@@ -140,7 +144,11 @@ class DiskActivity:
         self.uncredited_seconds = 0.0
         self.saturated_seconds = 0.0
         self.stalled_seconds = 0.0
-        self._stall_seconds = self._counted_stall_seconds = self._previous_excess = 0.0
+        self._stall_seconds = self._counted_stall_seconds = 0.0
+        # Below 0: no request can have hung since before the interval.
+        self._previous_excess = -1.0
+        self._before: DiskInterval | None = None
+        self._previous: DiskInterval | None = None
         self._begun_before = 0.0
         self.verdict: RollingMode[Verdict] = RollingMode(
             VERDICT_WINDOW_SECONDS, Verdict.NONE, created_at
@@ -180,6 +188,7 @@ class DiskActivity:
         """Records an interval of `seconds` in which the device had no request."""
         self.busy_ratio.observe_zero(seconds)
         self.queue_depth.observe_zero(seconds)
+        self._previous_excess = -1.0
 
     def record(
         self, now: float, disk: DiskInterval, context: DiskContext, *, is_probed: bool = False
@@ -235,6 +244,7 @@ class DiskActivity:
             self.flush_await.observe(flush_seconds / flushes, flushes)
         if stalled or self._stall_seconds:
             self._count_stall(seconds, stalled=stalled, in_flight=queue_depth)
+        self._before, self._previous = self._previous, disk
         # If no request completed, the requests were in flight for an unknown part of the interval.
         self._previous_excess = queue_depth / 2 if excess is None else excess
         if not self.drive.leaf:
@@ -244,13 +254,17 @@ class DiskActivity:
         slowed_by = (
             falloffs.observe(now, disk)
             if falloffs is not None
-            and (busy_ratio >= falloffs.busy_ratio or falloffs.burst.is_open)
+            and (
+                busy_ratio >= falloffs.busy_ratio
+                or written_bytes >= MUCH_BYTES
+                or falloffs.burst.is_open
+            )
             and not is_probed
             else None
         )
-        if stalled or busy_ratio >= self._rules.bottleneck.work_busy_ratio:
+        if stalled or busy_ratio >= self._work_busy_ratio:
             self._judge(now, disk, context, slowed_by, is_probed=is_probed)
-        if busy_ratio < self._rules.baseline.calm_busy_ratio and not is_probed:
+        if busy_ratio < self._calm_busy_ratio and not is_probed:
             self._learn(now, disk)
 
     def _some_requests_hang(self, excess: float, queue_depth: float, seconds: float) -> bool:
@@ -274,10 +288,11 @@ class DiskActivity:
         hang = self._hang
         if stalled:
             hung = 0.0 if hang is None else hang.hung_seconds
-            # A partial hang is certain only after several intervals, which then all count.
-            is_partial = hung > 0
+            is_partial = hung > 0  # certain only after several intervals, which then all count
             if not self._stall_seconds:
                 share = self._previous_excess / in_flight if in_flight else 0.0
+                # 0: no request was in flight at the start of the interval in which it began.
+                share = share or missing_share(self._before, self._previous)
                 self._begun_before = min(max(share, 0.0), 1.0)
                 seconds = hung if is_partial else seconds
             self._stall_seconds += seconds
@@ -376,6 +391,8 @@ class DiskActivity:
             *(await_limit(rules, kind, s, is_deep=is_local or s is not None) for s in (read, write))
         )
         self._deep_queue_depth = rules.deep_queue_depth[kind]
+        self._work_busy_ratio = self._rules.bottleneck.work_busy_ratio
+        self._calm_busy_ratio = self._rules.baseline.calm_busy_ratio
         volume = self.drive.volume_type if self.drive.volume else VolumeType.DRIVE
         self._is_limited = volume is VolumeType.CLOUD
         # A disk of a hypervisor may have a limit or not, and constant throughput does not show one.

@@ -15,6 +15,13 @@ from exporter.io.write_falloff import WriteFalloff, WriteFalloffDetector, WriteF
 #: because the drive may report a high temperature some time after it became slow.
 _CAUSE_INTERVAL_SECONDS = 10.0
 
+#: A write of at least this many bytes in an interval may be the begin of a long write that does not
+#: saturate the device yet. A cache takes 200 MB/s and more.
+MUCH_BYTES = 50_000_000
+
+#: The throughput before a burst is a moving average over about this many intervals.
+_CALM_INTERVALS = 10
+
 
 class WriteFalloffTracker:
     """Counts the falloffs of one drive, and determines the cause while the drive is slow.
@@ -23,11 +30,13 @@ class WriteFalloffTracker:
     last: the last falloff; None before the first one.
     burst: the detector.
     busy_ratio: while `burst.is_open` is False, the caller may skip intervals with a smaller busy
-        ratio. This saves nearly all calls of `observe`.
+        ratio and fewer than `MUCH_BYTES` written. This saves nearly all calls of `observe`.
     evidence (argument): returns the drive's temperature and link speed.
     """
 
     __slots__ = (
+        "_calm_at",
+        "_calm_bytes_per_second",
         "_cause",
         "_evidence",
         "_explained_at",
@@ -41,6 +50,7 @@ class WriteFalloffTracker:
     def __init__(self, rules: WriteFalloffRules, evidence: Callable[[], SlowdownEvidence]) -> None:
         self._evidence = evidence
         self.events = 0
+        self._calm_bytes_per_second, self._calm_at = 0.0, -math.inf
         self.last: WriteFalloff | None = None
         self._cause: Verdict | None = None
         self._explained_at = -math.inf
@@ -60,6 +70,15 @@ class WriteFalloffTracker:
         now: the end of the interval in seconds of any monotonic clock.
         """
         burst = self.burst
+        if not burst.is_open:
+            is_recent = now - disk.seconds - self._calm_at <= disk.seconds
+            before = self._calm_bytes_per_second if is_recent else 0.0
+            if disk.busy_ratio < self.busy_ratio:
+                rate = disk.written_bytes / disk.seconds
+                self._calm_bytes_per_second = before + (rate - before) / _CALM_INTERVALS
+                self._calm_at = now
+                return None
+            burst.before_bytes_per_second = before
         falloff = burst.observe(now, disk)
         if falloff is not None:
             self._record(falloff)

@@ -24,6 +24,9 @@ _MAX_OPERATIONS_PER_SECOND = 1e8
 #: request that starts discards the time since the last one ended (block/blk-core.c).
 _BUSY_QUEUE_DEPTH = 4.0
 
+#: A smaller decrease of the completions per second is no evidence of a hang.
+_LEAST_MISSING_SHARE = 0.3
+
 # Creates a named tuple without calling the class's own constructor, which takes as long as
 # computing all differences.
 _new = tuple.__new__
@@ -190,6 +193,19 @@ def disk_interval(
         discards,
     )
     return _new(DiskInterval, values)
+
+
+def missing_share(before: DiskInterval | None, interval: DiskInterval | None) -> float:
+    """Returns the share of an interval in which a device hung, if it hung at the end of it.
+
+    It is the share of the completions that are missing, compared with the interval before. 0 if it
+    is too small to be significant, or if nothing completed before.
+    """
+    if before is None or interval is None or not before.reads + before.writes:
+        return 0.0
+    rate = (interval.reads + interval.writes) / interval.seconds
+    share = 1 - rate * before.seconds / (before.reads + before.writes)
+    return share if share >= _LEAST_MISSING_SHARE else 0.0
 
 
 def _elapsed(previous: int, current: int) -> float:

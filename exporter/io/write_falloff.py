@@ -35,6 +35,9 @@ class WriteFalloffRules:
     other_factor, other_share: if there are more than other_factor times as many reads, flushes and
         discards per second as before, plus other_share of the number of writes before, these slow
         down the writes, and the drop is not a falloff.
+    before_ratio: if the throughput before the burst was at least this share of the reference, the
+        write began earlier, and the bytes that fit into the cache are unknown. Such a drop is not
+        reported.
     near_ratio, sudden_seconds: a falloff is sudden if the throughput was between the limit and
         near_ratio of the reference for at most sudden_seconds before the drop.
     rest_seconds: the burst ends after this time without a saturating write.
@@ -58,6 +61,7 @@ class WriteFalloffRules:
     read_share: float = 0.5
     other_factor: float = 1.5
     other_share: float = 0.02
+    before_ratio: float = 0.25
     near_ratio: float = 0.85
     sudden_seconds: float = 5.0
     rest_seconds: float = 30.0
@@ -140,6 +144,7 @@ class WriteFalloffDetector:
 
     is_open: True while a burst is in progress. While it is False, the caller may skip intervals
         whose busy ratio is below that of the rules.
+    before_bytes_per_second: the throughput in the seconds before the burst. The caller sets it.
     is_slow: True if a falloff was detected in this burst and the last interval was still slow.
     """
 
@@ -155,6 +160,7 @@ class WriteFalloffDetector:
         "_rules",
         "_saturated_at",
         "_slow",
+        "before_bytes_per_second",
         "is_open",
         "is_slow",
     )
@@ -166,6 +172,7 @@ class WriteFalloffDetector:
         self._limit = 0.0
         self._slow: _SlowRun | None = None
         self._middle_seconds = 0.0
+        self.before_bytes_per_second = 0.0
         self.is_open = False
         self._reset()
 
@@ -282,6 +289,8 @@ class WriteFalloffDetector:
         if slow.seconds < rules.lasting_seconds or not slow.writes:
             return None
         if not _is_same_load(slow, reference, rules):
+            return None
+        if self.before_bytes_per_second >= rules.before_ratio * reference.bytes_per_second:
             return None
         is_sudden = self._middle_seconds <= rules.sudden_seconds
         falloff = _falloff(slow, reference, is_sudden=is_sudden)

@@ -23,7 +23,9 @@ from tests.fuzz import examples
 
 RULES = WearoutRules()
 #: The bounds of a line alone, without the limits on how close they may be.
-UNCLAMPED = replace(RULES, max_seconds=1e15, least_factor=1.0)
+UNCLAMPED = replace(
+    RULES, max_seconds=1e15, least_factor=1.0, short_line_factor=0.0, recent_rises=1_000_000
+)
 
 #: Bytes written per day, by default.
 DAILY = 10**11
@@ -398,3 +400,21 @@ def test_a_missing_estimate_has_a_reason(looks: list[WearObservation], reason: s
     now = EPOCH + 9 * DAY
     assert estimate_wearout(looks, now, RULES) is None
     assert reason == missing_reason(looks, now, RULES)
+
+
+def test_the_last_increases_widen_the_range_if_they_show_another_rate() -> None:
+    """The write amplification doubled or halved; the bytes of the host do not show it."""
+    before = [10.0 * n for n in range(20)]
+    faster = [*before, *(190 + 5.0 * n for n in range(1, 7))]
+    slower = [*before, *(190 + 20.0 * n for n in range(1, 4))]
+    left = 100 - 10 - 26
+    assert days(at(stepped(*faster), 221, RULES))[0] < 5 * left
+    left = 100 - 10 - 23
+    assert days(at(stepped(*slower), 251, RULES))[2] > 20 * left
+
+
+def test_a_history_of_few_days_gives_wider_bounds_than_one_of_weeks() -> None:
+    few = days(at(stepped(*(0.1 * n for n in range(40))), 4, RULES))
+    many = days(at(stepped(*(1.0 * n for n in range(40))), 40, RULES))
+    assert few[2] / few[1] > 1.4
+    assert many[2] / many[1] < 1.3

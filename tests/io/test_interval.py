@@ -6,7 +6,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from exporter.io.interval import CpuShare, DiskInterval, cpu_interval, disk_interval
+from exporter.io.interval import (
+    CpuShare,
+    DiskInterval,
+    cpu_interval,
+    disk_interval,
+    missing_share,
+)
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.proc_stat import CpuTimes
 from tests.io.records import (
@@ -367,3 +373,14 @@ def test_shares_are_between_0_and_1_for_any_counters(
         assert 0 <= min(share)
         assert sum(share) <= 1 + 1e-9
     assert interval.hottest in interval.cpus
+
+
+def test_missing_completions_show_when_a_hang_began() -> None:
+    whole = over(NEW, grown(NEW, writes_completed=1000, write_time_seconds=0.5))
+    part = over(NEW, grown(NEW, writes_completed=400, write_time_seconds=0.2))
+    assert pytest.approx(0.6) == missing_share(whole, part)
+    assert pytest.approx(0.6) == missing_share(whole, part._replace(seconds=2.0, writes=800))
+    assert 0.0 == missing_share(whole, whole._replace(writes=900)), "the load varies by 10 %"
+    assert 0.0 == missing_share(part, whole)
+    assert 0.0 == missing_share(None, whole) == missing_share(whole, None)
+    assert 0.0 == missing_share(whole._replace(writes=0), whole)

@@ -345,6 +345,21 @@ def test_skipping_less_busy_seconds_makes_no_difference() -> None:
     assert not activity_after_rest().burst.is_open
 
 
+def test_a_write_that_did_not_saturate_the_drive_before_is_not_located() -> None:
+    """Its bytes fill the cache too, so those since the drive was saturated say nothing."""
+    seen = activity()
+    below = FAST_SECOND._replace(busy_ratio=0.85, written_bytes=FAST_SECOND.written_bytes * 8 // 10)
+    work(seen, *[below] * 60, *CLIFF, since=100)
+    assert 0 == falloff_events(seen)
+
+
+def test_a_light_load_before_a_write_does_not_hide_its_falloff() -> None:
+    seen = activity()
+    light = FAST_SECOND._replace(busy_ratio=0.2, written_bytes=FAST_SECOND.written_bytes // 10)
+    work(seen, *[light] * 60, *CLIFF, since=100)
+    assert 1 == falloff_events(seen)
+
+
 def activity_after_rest() -> WriteFalloffTracker:
     seen = activity()
     work(seen, *CLIFF, *[IDLE] * 31)
