@@ -24,7 +24,7 @@ _MAX_OPERATIONS_PER_SECOND = 1e8
 #: request that starts discards the time since the last one ended (block/blk-core.c).
 _BUSY_QUEUE_DEPTH = 4.0
 
-#: A smaller decrease of the completions per second is no evidence of a hang.
+#: A smaller decrease of the completions per second may be a change of the load.
 _LEAST_MISSING_SHARE = 0.3
 
 # Creates a named tuple without calling the class's own constructor, which takes as long as

@@ -346,7 +346,7 @@ def test_skipping_less_busy_seconds_makes_no_difference() -> None:
 
 
 def test_a_write_that_did_not_saturate_the_drive_before_is_not_located() -> None:
-    """Its bytes fill the cache too, so those since the drive was saturated say nothing."""
+    """Its bytes fill the cache too, so the bytes since the drive was saturated are too few."""
     seen = activity()
     below = FAST_SECOND._replace(busy_ratio=0.85, written_bytes=FAST_SECOND.written_bytes * 8 // 10)
     work(seen, *[below] * 60, *CLIFF, since=100)
