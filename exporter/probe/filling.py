@@ -75,6 +75,8 @@ class FillGuard:
         written = length_bytes - self._start + probe_file.CHUNK_BYTES
         self.written_bytes = max(0, min(self._missing, written))
         self._sampler.read_servers()
+        if self._sampler.servers_starve(self._rules):
+            return Reason.CGROUP_PRESSURE
         now = self._clock.monotonic()
         if now - self._sampled_at < SAMPLE_INTERVAL_SECONDS:
             return None

@@ -163,9 +163,9 @@ def run_fio(
     try:
         if pid is not None:
             started(pid)
-        while (finished := _wait(fio, sampler)) is None:
+        while (finished := _wait(fio, sampler, None if is_ending else rules)) is None:
             samples.append(sampler.sample(avail()))
-            if not is_ending and (is_stopping() or (reason := guard(tuple(samples), rules))):
+            if not is_ending and (is_stopping() or (reason := _reason(samples, sampler, rules))):
                 is_ending = True
                 fio.end()
     finally:
@@ -177,13 +177,26 @@ def run_fio(
     return _outcome(finished, started_at, clock.monotonic(), sampler, reason, is_ending=is_ending)
 
 
-def _wait(fio: Fio, sampler: GuardSampler) -> Finished | None:
-    """Waits until the next sample is due. Returns how fio ended, None if it still runs."""
+def _reason(
+    samples: Sequence[GuardSample], sampler: GuardSampler, rules: GateRules
+) -> Reason | None:
+    """Returns why the run must be ended; None means that it may continue."""
+    reason = guard(tuple(samples), rules)
+    return reason or (Reason.CGROUP_PRESSURE if sampler.servers_starve(rules) else None)
+
+
+def _wait(fio: Fio, sampler: GuardSampler, rules: GateRules | None) -> Finished | None:
+    """Waits until the next sample is due. Returns how fio ended, None if it still runs.
+
+    rules: returns at once if a server starves; None if the run is already being ended.
+    """
     for _ in range(sampler.readings_per_sample):
         finished = fio.wait(SAMPLE_INTERVAL_SECONDS / sampler.readings_per_sample)
         if finished is not None:
             return finished
         sampler.read_servers()
+        if rules is not None and sampler.servers_starve(rules):
+            break
     return None
 
 

@@ -16,7 +16,7 @@ from exporter.errors import SourceError
 from exporter.linux import cgroup, diskstats, files, pressure, task_states
 from exporter.linux.diskstats import SECTOR_BYTES, DiskStats
 from exporter.linux.mysqld import MysqlServer
-from exporter.probe.gate import GateState, GuardSample
+from exporter.probe.gate import GateRules, GateState, GuardSample
 
 #: The intervals in seconds over which the gate averages the device's busy time, and the I/O
 #: pressure of the host and of mysqld's control groups.
@@ -134,6 +134,9 @@ def requests_in_flight(blocks: int, block_bytes: int, queue: Path) -> int:
 _READINGS_PER_SAMPLE = 5
 _MIN_READING_SECONDS = 0.04
 
+#: Maximum number of readings that are kept of each server.
+_MAX_READINGS = 20 * _READINGS_PER_SAMPLE
+
 #: Lower bound of the number of threads that are read of each server, if there are many servers.
 _MIN_THREADS = 16
 
@@ -167,6 +170,8 @@ class GuardSampler:
         self._servers = servers
         self._readings = 0
         self._waits: Counter[int] = Counter()
+        #: The last readings of each server, oldest first: True if it waited.
+        self._recent: dict[int, deque[bool]] = {}
         self._read_at = float("-inf")
         #: How often `read_servers` must be called for each sample.
         self.readings_per_sample = _READINGS_PER_SAMPLE if servers else 1
@@ -190,8 +195,23 @@ class GuardSampler:
         self._read_at = now
         self._readings += 1
         most = max(_MIN_THREADS, task_states.MAX_TASKS // len(self._servers))
-        self._waits.update(
-            pid for pid in self._servers if task_states.waits_for_io(self._proc, pid, most)
+        for pid in self._servers:
+            waits = bool(task_states.waits_for_io(self._proc, pid, most))
+            self._waits[pid] += waits
+            self._recent.setdefault(pid, deque(maxlen=_MAX_READINGS)).append(waits)
+
+    def servers_starve(self, rules: GateRules) -> bool:
+        """Returns True if a server waited in nearly all of its last readings.
+
+        These are the readings of `guard_samples` samples, and the limit is `guard_waiting_ratio`.
+        Unlike `guard`, the result is known after each reading, so fio ends up to half a second
+        earlier.
+        """
+        needed = max(1, rules.guard_samples) * _READINGS_PER_SAMPLE
+        return any(
+            len(waits) >= min(needed, _MAX_READINGS)
+            and sum(list(waits)[-needed:]) >= rules.guard_waiting_ratio * needed
+            for waits in self._recent.values()
         )
 
     def sample(self, avail_bytes: int | None) -> GuardSample:
