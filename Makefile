@@ -36,7 +36,7 @@ MEASURED_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) $(PYTHON))
 MEASURED_VENV   := .venv-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help run venv dev test quick fuzz green check format golden docs corpus drives soak kills scenes month dashboards deb wheelhouse install lab stack fleet image bench clean packages test-packages deb-packages lab-packages
+.PHONY: help run venv dev test quick fuzz green check format golden docs corpus drives soak kills scenes month dashboards deb wheelhouse install lab stack demo fleet image bench clean packages test-packages deb-packages lab-packages
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -123,6 +123,10 @@ lab: test-packages lab-packages dev deb  ## Test the .deb in a virtual machine w
 stack: packages venv  ## Run exporter, Prometheus with the rules and Alertmanager on loopback until Ctrl-C (ARGS=--prometheus=PORT)
 	@./packages.sh $(STACK_PACKAGES)
 	@exec $(BIN)/python -m stack $(ARGS)
+
+demo: packages venv  ## Run six simulated hosts with all verdicts and failing drives, Prometheus and Alertmanager, until Ctrl-C
+	@./packages.sh $(STACK_PACKAGES)
+	@exec $(BIN)/python -m tests.demo $(ARGS)
 
 fleet: test-packages dev  ## Measure the cost of the rules for a Prometheus with 1,000 hosts of 4 drives (ARGS=--hosts=100)
 	$(BIN)/python -m bench.fleet $(ARGS)

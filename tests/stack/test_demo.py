@@ -1,0 +1,76 @@
+"""`make demo`: six simulated hosts show every verdict, and failing drives cause notifications."""
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.duration import PATIENCE_SECONDS, wait_until
+from tests.end_to_end.programs import need
+from tests.ports import free_ports
+
+ROOT = Path(__file__).parents[2]
+
+VERDICTS = {
+    *("none", "device", "cpu_softirq", "write_cache", "thermal", "link", "throttled", "unknown"),
+}
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as found:
+        return found.connect_ex(("127.0.0.1", port)) != 0
+
+
+def six_ports() -> int:
+    """Returns the first of six free ports in a row."""
+    while True:
+        (first,) = free_ports(1)
+        if all(map(is_free, range(first, first + 6))):
+            return first
+
+
+def verdicts(first: int) -> set[str]:
+    """Returns the verdicts that the six hosts show now."""
+    found: set[str] = set()
+    for port in range(first, first + 6):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+            text = answer.read().decode()
+        found |= set(re.findall(r'^ssd_io_bottleneck.*cause="(\w+)"\} 1$', text, re.MULTILINE))
+    return found
+
+
+@pytest.mark.real
+def test_the_demo_shows_every_verdict_and_notifications(tmp_path: Path) -> None:
+    need("prometheus", "prometheus-alertmanager")
+    first, ports = six_ports(), free_ports(3)
+    names = ("prometheus", "alertmanager", "notifications")
+    flags = [f"--{name}={port}" for name, port in zip(names, ports, strict=True)]
+    argv = [sys.executable, "-m", "tests.demo", f"--directory={tmp_path / 'demo'}", *flags]
+    log = tmp_path / "log"
+    seen: set[str] = set()
+
+    def shows_all() -> bool:
+        seen.update(verdicts(first))
+        return seen == VERDICTS
+
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(
+            [*argv, f"--exporter={first}"], cwd=ROOT, stdout=out, stderr=out
+        ) as process,
+    ):
+        try:
+            wait_until(lambda: "Six simulated hosts" in log.read_text() or process.poll())
+            assert process.poll() is None, log.read_text()
+            wait_until(shows_all, "all verdicts", 3 * PATIENCE_SECONDS)
+            wait_until(lambda: "[pager] FIRING SSDDriveFailing db5" in log.read_text())
+            process.send_signal(signal.SIGINT)
+            assert 0 == process.wait(PATIENCE_SECONDS)
+        finally:
+            process.kill()
+    assert all(map(is_free, [*range(first, first + 6), *ports]))
