@@ -244,6 +244,40 @@ def test_worn_drives_of_a_model_share_one_ticket(desk: Desk) -> None:
     assert 1 == len({tuple(sorted(group.items())) for group in groups})
 
 
+@pytest.fixture
+def in_backup(tmp_path: Path) -> Iterator[Desk]:
+    """An Alertmanager for which it is always the time of the nightly backup."""
+    need("prometheus-alertmanager")
+    with receiving() as receiver:
+        document = yaml.safe_load(CONFIG.read_text())
+        document["time_intervals"][0]["time_intervals"] = [{"months": ["1:12"]}]
+        text = yaml.safe_dump(document).replace("127.0.0.1:9095", receiver.address)
+        text = re.sub(r"group_(wait|interval): \w+", r"group_\1: 1s", text)
+        with Alertmanager(tmp_path / "manager", text) as manager:
+            yield Desk(manager, receiver)
+
+
+@pytest.mark.real
+def test_a_backup_mutes_saturation_of_its_hosts_and_nothing_else(in_backup: Desk) -> None:
+    for host, backup in (("dump", {"backup": "nightly"}), ("shop", {})):
+        for alert in ("SSDDiskSaturatedSevere", "SSDDriveFailing"):
+            in_backup.fires({**_labels(alert), "instance": host, **backup})
+    wait_until(lambda: len(in_backup.notified("shop")) == 2)
+    wait_until(lambda: in_backup.has_notified("dump", "SSDDriveFailing"))
+    assert {"SSDDriveFailing"} == in_backup.notified("dump")
+
+
+@pytest.mark.real
+def test_an_ordered_part_silences_wear_and_no_page_of_a_drive_that_hangs(desk: Desk) -> None:
+    wear = {**_labels("SSDWearCritical"), "instance": "ordered"}
+    desk.silences(wear)
+    desk.fires(wear)
+    wait_until(partial(desk.has_state, "ordered", "SSDWearCritical", (False, True)))
+    desk.fires({**_labels("SSDDiskStalled"), "instance": "ordered"})
+    wait_until(partial(desk.has_notified, "ordered", "SSDDiskStalled"))
+    assert {"SSDDiskStalled"} == desk.notified("ordered")
+
+
 def test_the_labels_of_this_file_exist() -> None:
     assert {name for pair in PAIRS for name in pair[:2]} <= SEVERITY.keys()
     assert Path(CONFIG).exists()

@@ -18,6 +18,9 @@ RULES: list[Alert | Recording] = [*ALERTS, *RECORDINGS]
 RECORDED = {rule.name for rule in RECORDINGS}
 THRESHOLDS = {name for name in RECORDED if name.startswith("ssd:threshold:")}
 
+#: Series that a site may record: other thresholds for some drives.
+OVERRIDES = {name for rule in RULES for name in rules.recorded(rule.expr) if ":override:" in name}
+
 #: Labels that rules add.
 OWN_LABELS = {"op", "severity", "alertname", "alertstate", "__name__"}
 
@@ -58,7 +61,22 @@ def test_every_metric_exists(rule: Alert | Recording) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=names)
 def test_every_recorded_series_is_recorded(rule: Alert | Recording) -> None:
-    assert set() == rules.recorded(rule.expr) - RECORDED
+    assert set() == rules.recorded(rule.expr) - RECORDED - OVERRIDES
+
+
+def test_an_override_is_of_an_existing_threshold_and_a_wrong_name_is_reported() -> None:
+    thresholds = {name.replace(":override:", ":threshold:") for name in OVERRIDES}
+    assert set() == thresholds - THRESHOLDS
+    (missing,) = (alert for alert in ALERTS if alert.name == "SSDThresholdsMissing")
+    (known,) = re.findall(r'!~"(ssd:override:[^"]+)"', missing.expr)
+    assert all(re.fullmatch(known, name) for name in OVERRIDES)
+    assert not re.fullmatch(known, "ssd:override:another")
+
+
+def test_the_example_overrides_only_what_can_be_overridden() -> None:
+    document = rules.story(rules.EXAMPLES / "overrides.yml")
+    recorded = {rule["record"] for group in document["groups"] for rule in group["rules"]}
+    assert recorded <= OVERRIDES
 
 
 @pytest.mark.parametrize("rule", RULES, ids=names)

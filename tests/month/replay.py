@@ -45,7 +45,7 @@ class Replay:
 
 _THRESHOLDS = (
     *("ssd-thresholds-io", "ssd-thresholds-host", "ssd-thresholds-health"),
-    "ssd-thresholds-links-and-probes",
+    *("ssd-thresholds-links-and-probes", "ssd-overrides"),
 )
 _OF_LOAD = (
     *_THRESHOLDS,
