@@ -44,6 +44,14 @@ cp -R "$top"/dashboards/*.json "$top/dashboards/README.md" "$top/dashboards/kust
   "$top/dashboards/provisioning" "$out/share/dashboards"
 cp "$top/README.md" "$top/CHANGELOG.md" "$top/METRICS.md" "$top/LICENSE" "$out/doc"
 cp -R "$top/docs" "$out/doc/docs"
+# The documents link to these files and directories. The last two are installed beside this directory.
+cp "$top/DESIGN.md" "$top/CONTRIBUTING.md" "$out/doc"
+for directory in systemd packaging container; do
+  mkdir "$out/doc/$directory"
+  cp "$top/$directory/README.md" "$out/doc/$directory"
+done
+ln -s ../../ssd-exporter/alerts "$out/doc/alerts"
+ln -s ../../ssd-exporter/dashboards "$out/doc/dashboards"
 cp "$here/install.sh" "$out"
 echo "$architecture" > "$out/architecture"
 find "$out" -name __pycache__ -prune -exec rm -rf {} +

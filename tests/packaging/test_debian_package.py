@@ -1,5 +1,6 @@
 """The Debian package: installation, upgrade, downgrade, removal and purge."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -147,6 +148,14 @@ def test_the_last_lines_of_the_installation_say_what_to_do_next(package: Path) -
     assert "ssd-exporter check" in first[-2]
     assert "sudo ssd-exporter enable-probes" in first[-1]
     assert "enable-probes" not in again
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/gallery.md", "docs/probes.md"])
+def test_links_of_installed_documents_lead_somewhere(installed: Root, document: str) -> None:
+    place = installed.layer / "usr/share/doc/ssd-exporter" / document
+    targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", place.read_text())
+    assert targets
+    assert [] == [target for target in targets if not (place.parent / target).exists()]
 
 
 def test_all_modules_are_compiled_and_files_match_the_package(installed: Root) -> None:
