@@ -5,6 +5,7 @@ the scheduler on its own thread. To save memory, the daemon imports this module 
 probe.directory is set.
 """
 
+import logging
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from exporter.metrics import probe_collector, smart_collector
 from exporter.metrics.desc import Sample
 from exporter.probe import profiles
 from exporter.probe.budget import ProbeBudget
+from exporter.probe.budget_ledger import FILESYSTEM_FACTOR, write_limits
 from exporter.probe.fio import Fio, SystemFio
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.probe_directory import (
@@ -31,7 +33,7 @@ from exporter.probe.probe_directory import (
 )
 from exporter.probe.profiles import Profile
 from exporter.probe.results import ProbeWindows, RoundHistory
-from exporter.probe.schedule import ProbeSchedule, splayed_delay
+from exporter.probe.schedule import ProbeSchedule, counted_from, splayed_delay, spread_over_life
 from exporter.probe.scheduler import ProbeScheduler
 from exporter.probe.slc_watch import SLC_PROFILE as SLC
 from exporter.probe.slc_watch import ScheduledSlc
@@ -42,6 +44,8 @@ from exporter.smart.polling_plan import rated_bytes
 #: The directory of the lock that allows one probe per host, relative to the host's root directory.
 #: All instances of the exporter on the host share it, also those in containers.
 _LOCK_DIRECTORY = "run/lock"
+
+log = logging.getLogger(__name__)
 
 #: The latest time in the state file, in seconds of Unix time: the year 5138.
 _MAX_UNIX_TIME = 1e11
@@ -88,7 +92,7 @@ class ProbeMonitor:
         self._runner = runner
         self._fio = fio
         saved_values = saved if isinstance(saved, Mapping) else {}
-        saved_times = saved_values.get("ran_at")
+        self._saved_times = _times(saved_values.get("ran_at"), settings.probe.directory)
         self._rounds = RoundHistory(saved_values.get("rounds"))
         self._rated: dict[str, float] = {}
         self.windows = windows
@@ -103,18 +107,19 @@ class ProbeMonitor:
         )
         configuration = settings.probe
         chosen = [
-            profiles.configured(name, configuration.profile)
+            _spread(profiles.configured(name, configuration.profile), settings)
             # Profiles that are due together run one after the other in one fio. WatchedFio watches
             # only the last of them, so `slc` must be last.
             for name in sorted(configuration.profiles, key=lambda name: name == SLC)
         ]
+        self._chosen = {profile.name: profile for profile in chosen}
         delay = splayed_delay(configuration.first_delay_seconds, _host(settings))
         first = clock.monotonic() + delay
         self._directories = [
             ProbeDirectory(
                 path,
                 chosen,
-                schedule=ProbeSchedule(chosen, first, self._run_ages(saved_times, path, chosen)),
+                schedule=ProbeSchedule(chosen, first, self._run_ages(path, chosen)),
                 context=context,
                 clock=clock,
                 rounds=self._rounds,
@@ -159,16 +164,18 @@ class ProbeMonitor:
         """Returns JSON values for the state file: the recent results and the times of last runs.
 
         "rounds" contains one value per recent run, for the detection of steady state. "ran_at"
-        contains unix seconds, keyed by directory and then by profile name.
+        contains the times from which the intervals are counted, in unix seconds, keyed by directory
+        and then by profile name. Those of profiles that have not run since the start are kept.
         """
         ran_at: dict[str, dict[str, float]] = {}
         for directory in self._directories:
             with directory.lock:
-                ran_at[str(directory.path)] = {
-                    name: results.last_run_at
-                    for name, results in directory.results.profiles.items()
-                    if results.last_run_at is not None
-                }
+                known = dict(self._saved_times.get(str(directory.path), {}))
+                for name, results in directory.results.profiles.items():
+                    if (ended := results.last_run_at) is not None:
+                        profile = self._chosen[name]
+                        known[name] = counted_from(profile, ended, was_aborted=results.was_aborted)
+                ran_at[str(directory.path)] = known
                 rounds = self._rounds.to_state()
         return {"rounds": rounds, "ran_at": ran_at}
 
@@ -193,24 +200,52 @@ class ProbeMonitor:
     def _drive_condition(self, drives: Sequence[str]) -> DriveCondition:
         return worst_condition(map(self._health, drives), self._settings.probe.gate.hot_celsius)
 
-    def _run_ages(
-        self, saved_times: Any, path: Path, profiles: Sequence[Profile]
-    ) -> dict[str, float]:
+    def _run_ages(self, path: Path, chosen: Sequence[Profile]) -> dict[str, float]:
         """Returns the seconds since each profile's last run, keyed by profile name.
 
         Profiles that never ran are missing.
-
-        saved_times: the value "ran_at" of the state file, unchecked.
         """
-        of_directory = saved_times.get(str(path)) if isinstance(saved_times, Mapping) else None
-        times = of_directory if isinstance(of_directory, Mapping) else {}
-        now = self._clock.wall()
-        ages: dict[str, float] = {}
-        for profile in profiles:
-            ran_at = untrusted_file.number(times.get(profile.name), 0, _MAX_UNIX_TIME)
-            if ran_at is not None:
-                ages[profile.name] = now - ran_at
-        return ages
+        times, now = self._saved_times.get(str(path), {}), self._clock.wall()
+        return {each.name: now - times[each.name] for each in chosen if each.name in times}
+
+
+def _times(saved: Any, directories: Sequence[Path]) -> dict[str, dict[str, float]]:
+    """Returns the valid unix times in the value "ran_at" of the state file, which is unchecked.
+
+    directories: those of other directories are left out.
+    """
+    times: dict[str, dict[str, float]] = {}
+    for path in map(str, directories):
+        of_directory = saved.get(path) if isinstance(saved, Mapping) else None
+        known = of_directory.items() if isinstance(of_directory, Mapping) else ()
+        checked = {
+            name: untrusted_file.number(value, 0, _MAX_UNIX_TIME)
+            for name, value in known
+            if name in profiles.PROFILES
+        }
+        times[path] = {name: at for name, at in checked.items() if at is not None}
+    return times
+
+
+def _spread(profile: Profile, settings: Settings) -> Profile:
+    """Returns the profile, with a longer interval if it would use up the budget for life too soon.
+
+    Only `slc` is charged to that budget without a daily limit.
+    """
+    if profile.name != SLC:
+        return profile
+    day, rated = settings.probe.budget_bytes_per_day, rated_bytes(settings)
+    limits = [write_limits(day, each).life_bytes for each in (None, *rated.values())]
+    charged = FILESYSTEM_FACTOR * profile.written_bytes_at_most
+    slower = spread_over_life(profile, charged, min(limits))
+    if slower != profile:
+        log.info(
+            "probe %s: runs every %.0f days, because the budget for the drive's life must last for"
+            " ten years; raise probe.budget_bytes_per_day for a shorter interval",
+            profile.name,
+            (slower.interval_seconds or 0.0) / 86_400,
+        )
+    return slower
 
 
 def _host(settings: Settings) -> str:

@@ -12,7 +12,7 @@ from tests.fakes import FakeRunner
 from tests.probe.probing import FakeFio, Rig
 
 
-def monitor(rig: Rig, fio: FakeFio) -> ProbeMonitor:
+def monitor(rig: Rig, fio: FakeFio, saved: object = None) -> ProbeMonitor:
     settings = Settings(
         path=Paths(procfs=rig.host.proc, sysfs=rig.host.sys.root, rootfs=rig.state),
         probe=ProbeSettings(
@@ -27,7 +27,7 @@ def monitor(rig: Rig, fio: FakeFio) -> ProbeMonitor:
         runner=FakeRunner(),
         boot_id="boot",
         state_directory=rig.state,
-        saved=None,
+        saved=saved,
         windows=ProbeWindows(),
         topology=lambda: seen,
         busy_seconds=lambda _device: 0.0,
@@ -56,3 +56,13 @@ def test_a_fio_that_cannot_be_ended_is_on_the_page_as_long_as_it_is_there(tmp_pa
     rig.clock.advance(300.0)
     found.probe.run_due()
     assert [0] == [each.value for each in stuck(found)]
+
+
+def test_the_times_of_the_last_runs_survive_restarts_without_a_run(tmp_path: Path) -> None:
+    """Otherwise a weekly profile would run at every second restart."""
+    rig = Rig(tmp_path)
+    times = {"burst": rig.clock.wall() - 3600.0, "other": 1.0, "fsync": "x"}
+    saved = {"ran_at": {str(rig.path): times, "/elsewhere": times}}
+    for _ in range(3):
+        saved = monitor(rig, FakeFio(rig.clock), saved).to_state()  # type: ignore[assignment]
+    assert {str(rig.path): {"burst": times["burst"]}} == saved["ran_at"]

@@ -25,6 +25,9 @@ _DAYS_PER_YEAR = 365
 #: The assumed life of a drive in years. The budget for its life is the daily budget of that time.
 _YEARS_OF_LIFE = 10
 
+#: The same in seconds.
+LIFE_SECONDS = _YEARS_OF_LIFE * _DAYS_PER_YEAR * 86_400.0
+
 #: Upper bound of all counts, in bytes or days. Charges are limited to it, and `parse` refuses
 #: larger numbers.
 _MAX_BYTES = 1 << 62

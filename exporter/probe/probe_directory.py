@@ -328,7 +328,8 @@ class ProbeDirectory:
         result = outcome.result_of(profile.name)
         results_of_profile.runs[result] += 1
         results_of_profile.last_run_at, results_of_profile.last_run_profile = now, profile
-        if result is not ProfileResult.ABORTED:
+        results_of_profile.was_aborted = result is ProfileResult.ABORTED
+        if not results_of_profile.was_aborted:
             # After an abort the count stays, so that a host that is always busy gets another
             # minimal run soon.
             results_of_profile.skips = 0

@@ -99,6 +99,7 @@ class ProfileResults:
         ended, keyed by reason.
     last_run_at, last_success_at: the end of the last run and of the last successful run, in unix
         seconds.
+    was_aborted: True if the guard ended the last run.
     seconds: the duration of the last successful run.
     latency: the latency of all successful runs since the start of the daemon, keyed by kind of
         operation.
@@ -117,6 +118,7 @@ class ProfileResults:
     skipped: dict[Reason, int] = field(default_factory=lambda: dict.fromkeys(Reason, 0))
     last_run_at: float | None = None
     last_success_at: float | None = None
+    was_aborted: bool = False
     seconds: float | None = None
     latency: dict[Op, WeightedHistogram] = field(default_factory=dict)
     last_operations: Mapping[Op, OpResult] = field(default_factory=dict)

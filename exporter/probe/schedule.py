@@ -6,7 +6,9 @@ profiles with equal intervals are due together, and run one after the other in o
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from exporter.probe import budget_ledger
 from exporter.probe.profiles import Profile
 
 #: Largest change of the first delay, as a share of the delay. The change differs between hosts, so
@@ -33,6 +35,32 @@ def splayed_delay(delay_seconds: float, host: str) -> float:
     """
     position = int.from_bytes(hashlib.sha256(host.encode()).digest()[:4], "big") / (1 << 32)
     return delay_seconds * (1 + _SPLAY_RATIO * (2 * position - 1))
+
+
+def spread_over_life(profile: Profile, run_bytes: int, life_bytes: int) -> Profile:
+    """Returns the profile with an interval at which the budget for a drive's life lasts ten years.
+
+    The interval is unchanged if it is long enough, or if the profile has none.
+
+    run_bytes: the bytes that a run charges to that budget.
+    life_bytes: the bytes of that budget.
+    """
+    if profile.interval_seconds is None or life_bytes <= 0:
+        return profile
+    least = budget_ledger.LIFE_SECONDS * run_bytes / life_bytes
+    return replace(profile, interval_seconds=max(profile.interval_seconds, least))
+
+
+def counted_from(profile: Profile, ran_at: float, *, was_aborted: bool) -> float:
+    """Returns the time from which the interval to the next run is counted, for a restart.
+
+    It is the time of the last run. After a run that the guard ended, it is earlier, so that the
+    profile is due within a day.
+
+    ran_at: the end of the last run, in unix seconds, as the result.
+    """
+    interval = profile.interval_seconds or 0.0
+    return ran_at - max(0.0, interval - _ABORTED_RETRY_SECONDS) if was_aborted else ran_at
 
 
 class ProbeSchedule:

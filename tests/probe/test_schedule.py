@@ -2,11 +2,17 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.probe.profiles import PROFILES
-from exporter.probe.schedule import ProbeSchedule, splayed_delay
+from exporter.probe.schedule import (
+    ProbeSchedule,
+    counted_from,
+    splayed_delay,
+    spread_over_life,
+)
 
 READ, WRITE, BURST, SLC = (PROFILES[n] for n in ("page_read", "page_write", "burst", "slc"))
 
@@ -83,3 +89,25 @@ def test_a_run_that_the_guard_ended_is_due_again_within_a_day() -> None:
         schedule.aborted(profile.name, 10.0)
     assert (often,) == schedule.due(minutes)
     assert {rare, often} == set(schedule.due(86_400.0))
+
+
+def test_an_aborted_run_is_due_within_a_day_also_after_a_restart() -> None:
+    day = 86_400.0
+    for aborted, expected in ((True, day - 100.0), (False, 7 * day - 100.0)):
+        ran_at = counted_from(BURST, 1e9, was_aborted=aborted)
+        restarted = ProbeSchedule([BURST], 50.0, {"burst": 1e9 + 100.0 - ran_at})
+        assert pytest.approx(50.0 + expected) == restarted.next
+    assert 1e9 == counted_from(READ, 1e9, was_aborted=True), "its interval is less than a day"
+
+
+def test_a_weekly_slc_is_slowed_down_so_that_the_budget_for_life_lasts_ten_years() -> None:
+    year = 365 * 86_400.0
+    weekly = replace(SLC, interval_seconds=7 * 86_400.0)
+    run_bytes = 2 * SLC.written_bytes_at_most
+    life_bytes = 3650 << 30
+    spread = spread_over_life(weekly, run_bytes, life_bytes)
+    assert spread.interval_seconds is not None
+    runs = 10 * year / spread.interval_seconds
+    assert pytest.approx(life_bytes) == runs * run_bytes
+    assert weekly == spread_over_life(weekly, run_bytes, 100 * life_bytes)
+    assert SLC == spread_over_life(SLC, run_bytes, life_bytes), "it is not scheduled"
