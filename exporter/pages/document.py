@@ -40,7 +40,7 @@ def document(
         f'<body data-drive="{escaped(drive)}"><a class="sr skip" href="#main">Skip to the content'
         f"</a>{_SYMBOLS}"
         f'<header class="top">{heading}<div class="live">'
-        "<noscript>reload for newer values</noscript>"
+        '<span class="ns">reload for newer values</span>'
         '<span class="dot" hidden>live</span>'
         f'<span>as of <time class="clk" datetime="{utc}">{clock(view.at)}</time></span>'
         "</div></header>"

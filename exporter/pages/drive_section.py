@@ -147,7 +147,7 @@ def _five_minutes(drive: DriveView, now: DriveNow, view: HostView, number: int) 
     chart = '<svg class="ch" viewBox="0 0 299 48" preserveAspectRatio="none" role="img"'
 
     def curve(column: str, heights: Iterator[float], sign: int) -> str:
-        shape = charts.area(heights, samples, _HALF, sign) if samples else "M0 24H299Z"
+        shape = charts.area(heights, samples, _HALF, sign) if samples else "M0 24L299 24Z"
         return f'<path id="{column}{number}" d="{shape}"/>'
 
     def cell(field: str, unit: str, unit_field: str = "") -> str:

@@ -44,7 +44,7 @@ def host_strip(now: HostNow) -> str:
 
     def part(name: str, key: str, unit: str, heights: Iterator[float], note: str) -> str:
         column = key.replace(":", "")
-        shape = charts.area(heights, now.window, 28.0) if now.window else "M0 28H299Z"
+        shape = charts.area(heights, now.window, 28.0) if now.window else "M0 28L299 28Z"
         return (
             f'<div><dt>{name}</dt><dd><b data-k="{key}">{texts[key]}</b> <i>{unit}</i></dd>'
             '<dd class="pic"><svg class="ch" viewBox="0 0 299 28" preserveAspectRatio="none"'

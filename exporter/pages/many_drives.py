@@ -165,7 +165,7 @@ def _curves(name: str, now: DriveNow, view: HostView, number: int) -> str:
 
     def curve(column: str, values: Sequence[float], limit: float, sign: int) -> str:
         heights = charts.await_heights(values, limit, _HALF)
-        shape = charts.area(heights, samples, _HALF, sign) if samples else "M0 16H299Z"
+        shape = charts.area(heights, samples, _HALF, sign) if samples else "M0 16L299 16Z"
         return f'<path id="{column}{number}" d="{shape}"/>'
 
     return (

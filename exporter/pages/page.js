@@ -207,6 +207,7 @@
   });
   one(".live").append(button);
   one(".dot").hidden = false;
+  one(".ns").hidden = true;
   document.addEventListener("visibilitychange", step);
   remember();
   over = [...texts.entries()].filter(([, node]) => node.closest(".over")).map(([key]) => key);

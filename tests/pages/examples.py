@@ -378,3 +378,20 @@ ATTRIBUTES = (
     AtaAttribute(199, "CRC_Error_Count", 3, "3", 99, 99, 0),
     AtaAttribute(241, "Total_LBAs_Written", 1000000000000, "1000000000000", 99, 99, 0),
 )
+
+
+def long_names(shift: int = 0) -> HostView:
+    """A host whose names are as long as they can be."""
+    name = "mapper/" + "x" * 40
+    watched = drive(name, health(0.85), identity=DriveIdentity(model="Model " + "M" * 60))
+    place = "/a/very/long/path/" + "y" * 80
+    known = facts(
+        name,
+        watched,
+        roles=("mysql-data", "mysql-redo", "mysql-undo", "z" * 40),
+        mounts=tuple(Mounted(f"{place}{n}", "xfs", used_ratio=0.5) for n in range(5)),
+    )
+    services = (ServiceRate("s" * 90 + ".service", 1e9, 1e9, 1.0, 1.0),)
+    load = Load(40, 20, 0.3, 0.5, Verdict.THROTTLED, ((112, 0),), 9.0)
+    drives = [(known, columns(load, 3, SAMPLES, shift), services)]
+    return host("h" * 63 + ".example.net", drives, number=10_000 + shift)

@@ -1,0 +1,292 @@
+"""The pages in a real browser: updates, policy, accessibility, widths, without a script."""
+
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from tests.duration import wait_until
+from tests.pages import examples
+from tests.pages.browser import SCHEMES, WIDTHS, Browser, PageServer, browser
+from tests.pages.test_pages import history
+
+pytestmark = pytest.mark.real
+
+HOSTS = {
+    "most states": examples.six,
+    "one": examples.one,
+    "one in trouble": examples.one_in_trouble,
+    "24": lambda shift: examples.many(24, shift),
+    "24 healthy": lambda shift: examples.many(24, shift, in_trouble=False),
+    "200": lambda shift: examples.many(200, shift),
+    "a virtual disk": examples.bare,
+    "long names": examples.long_names,
+    "none": lambda _shift: examples.host("empty", []),
+}
+
+#: A host, and the path of a page of it.
+PAGES = (
+    *((name, "/") for name in HOSTS),
+    ("most states", "/drive/sdb"),
+    ("most states", "/drive/nvme2n1"),
+    ("most states", "/drive/sdd"),
+    ("long names", "/drive/mapper%2F" + "x" * 40),
+)
+
+#: Collects violations of the policy of a page, before its own code runs.
+WATCH_POLICY = """window.violations = []; document.addEventListener(
+  "securitypolicyviolation", (event) => violations.push(event.violatedDirective));"""
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("browser")) as opened:
+        opened.command("Page.addScriptToEvaluateOnNewDocument", source=WATCH_POLICY)
+        yield opened
+
+
+@pytest.fixture
+def server() -> Iterator[PageServer]:
+    serving = PageServer(HOSTS, history())
+    yield serving
+    serving.server.stop()
+
+
+def text(window: Browser, selector: str) -> str:
+    return window.driver.find_element(By.CSS_SELECTOR, selector).get_attribute("textContent") or ""
+
+
+def is_live(window: Browser) -> bool:
+    return text(window, ".dot") == "live" and text(window, ".clk") != ""
+
+
+def key_of(window: Browser, name: str, field: str) -> str:
+    """Returns the selector of a text in the section of a drive."""
+    path = f'//section[contains(@class, "drive")][.//h3/a[text()="{name}"]]'
+    section = window.driver.find_element(By.XPATH, path)
+    return f'[data-k="{section.get_attribute("id")}:{field}"]'
+
+
+def test_numbers_and_curves_move_and_nothing_is_reported(
+    window: Browser, server: PageServer
+) -> None:
+    server.show("most states")
+    window.open(server.address)
+    number = key_of(window, "nvme1n1", "wb")
+    curve = f"#w{number.split(':')[0][-1]}"
+    seen = {(text(window, number), curve_of(window, curve))}
+
+    def has_moved() -> bool:
+        seen.add((text(window, number), curve_of(window, curve)))
+        return len({n for n, _ in seen}) > 3 and len({c for _, c in seen}) > 3
+
+    wait_until(has_moved)
+    assert [] == window.console()
+    assert [] == window.script("return window.violations")
+
+
+def curve_of(window: Browser, selector: str) -> str:
+    path = window.driver.find_element(By.CSS_SELECTOR, selector)
+    return path.get_attribute("d") or ""
+
+
+@pytest.mark.parametrize("name", ["most states", "24", "a virtual disk"])
+def test_the_script_draws_what_the_server_draws(
+    window: Browser, server: PageServer, name: str
+) -> None:
+    server.moves = False
+    server.show(name)
+    window.command("Emulation.setScriptExecutionDisabled", value=True)
+    window.open(server.address)
+    shapes = shapes_of(window)
+    window.command("Emulation.setScriptExecutionDisabled", value=False)
+    window.open(server.address)
+    # The script has drawn everything at its first answer.
+    wait_until(lambda: is_live(window) and bool(window.script("return performance.now() > 2500")))
+    drawn = shapes_of(window)
+    assert shapes.keys() == drawn.keys()
+    for key, shape in shapes.items():
+        assert close(shape, drawn[key]), f"{key}: {shape[:300]} is drawn as {drawn[key][:300]}"
+
+
+def shapes_of(window: Browser) -> dict[str, str]:
+    found: dict[str, str] = window.script(
+        "return Object.fromEntries([...document.querySelectorAll('path[id], .st')].map((node) =>"
+        " [node.id, node.getAttribute('d') || node.innerHTML]))"
+    )
+    return found
+
+
+def close(one: str, other: str) -> bool:
+    """True if two shapes differ at most by the rounding of values to whole kB/s and µs."""
+    if "rect" in one:
+        return one.replace("/>", "></rect>").split() == other.replace("/>", "></rect>").split()
+    drawn = points(other)
+    common = points(one).keys() & drawn.keys()
+    return all(abs(points(one)[x] - drawn[x]) <= 0.45 for x in common)
+
+
+def points(shape: str) -> dict[float, float]:
+    numbers = [float(word) for word in shape.strip("MZ").replace("L", " ").split()]
+    return dict(zip(numbers[2:-2:2], numbers[3:-2:2], strict=True))
+
+
+def test_a_pause_keeps_the_numbers_until_the_reader_resumes(
+    window: Browser, server: PageServer
+) -> None:
+    server.show("one")
+    window.open(server.address)
+    wait_until(lambda: is_live(window))
+    button = window.driver.find_element(By.TAG_NAME, "button")
+    button.click()
+    wait_until(lambda: text(window, ".dot") == "paused")
+    asked = server.seconds
+    shown = text(window, '[data-k="d0:wb"]')
+    window.script("return new Promise((done) => setTimeout(done, 2500))")
+    assert asked + 1 >= server.seconds
+    assert shown == text(window, '[data-k="d0:wb"]') or asked + 1 == server.seconds
+    assert "Resume" == button.text
+    button.click()
+    wait_until(lambda: server.seconds > asked + 2)
+
+
+def test_a_server_that_does_not_answer_is_shown_and_the_numbers_stay(
+    window: Browser, server: PageServer
+) -> None:
+    server.show("one")
+    window.open(server.address)
+    wait_until(lambda: is_live(window) and server.seconds > 2)
+    server.server.stop()
+    wait_until(lambda: text(window, ".dot") == "no answer")
+    assert "stale" in (window.driver.find_element(By.TAG_NAME, "html").get_attribute("class") or "")
+    assert text(window, '[data-k="d0:wb"]')
+
+
+def test_a_new_problem_appears_without_a_reload_by_the_reader(
+    window: Browser, server: PageServer
+) -> None:
+    server.show("one")
+    window.open(server.address)
+    wait_until(lambda: is_live(window))
+    assert "nvme0n1 is healthy." == text(window, ".say")
+    server.show("one in trouble")
+    wait_until(lambda: "MySQL waits for nvme0n1" in text(window, ".say"))
+    wait_until(lambda: "At its limit." in text(window, "#page"))
+    assert window.driver.title.startswith("db1.example.net: nvme0n1: At its limit")
+    assert [] == window.console()
+
+
+def test_open_details_stay_open_and_their_numbers_move(window: Browser, server: PageServer) -> None:
+    server.show("24 healthy")
+    window.open(server.address)
+    wait_until(lambda: is_live(window))
+    window.driver.find_element(By.CSS_SELECTOR, "#rest summary").click()
+    row = '#rest [data-k="d20:wb"]'
+    before = text(window, row)
+    wait_until(lambda: text(window, row) != before)
+    window.script("document.activeElement.blur()")
+    server.show("24")
+    wait_until(lambda: "nvme7n1 is at its limit" in text(window, ".say"))
+    assert window.driver.find_element(By.ID, "rest").get_attribute("open")
+
+
+def test_the_height_does_not_change_while_numbers_move(window: Browser, server: PageServer) -> None:
+    server.show("most states")
+    window.open(server.address, 768)
+    wait_until(lambda: is_live(window))
+    begun, heights = server.seconds, set()
+
+    def ten_updates() -> bool:
+        heights.add(window.script("return document.documentElement.scrollHeight"))
+        return server.seconds > begun + 10
+
+    wait_until(ten_updates)
+    assert 1 == len(heights)
+
+
+def test_the_policy_blocks_scripts_and_styles_of_others(
+    window: Browser, server: PageServer
+) -> None:
+    window.open(server.address)
+    window.script(
+        "const script = document.createElement('script'); script.textContent = 'window.ran = 1';"
+        "document.body.append(script);"
+        "const image = new Image(); image.src = 'http://127.0.0.1:1/x.png';"
+        "document.body.append(image); document.body.setAttribute('style', 'color: red')"
+    )
+    wait_until(lambda: len(window.script("return window.violations")) >= 3)
+    assert window.script("return window.ran") is None
+    assert {"script-src-elem", "img-src", "style-src-attr"} == set(
+        window.script("return window.violations")
+    )
+
+
+@pytest.mark.parametrize(("name", "path"), PAGES)
+def test_nothing_is_cut_off_at_any_width(
+    window: Browser, server: PageServer, name: str, path: str
+) -> None:
+    server.show(name)
+    for width in WIDTHS:
+        window.open(server.address + path, width)
+        found = window.script("return [document.documentElement.scrollWidth, innerWidth]")
+        assert found[0] <= width, f"{name} {path} is {found[0]} wide at {width}"
+        assert width == found[1]
+
+
+@pytest.mark.parametrize(("name", "path"), PAGES)
+def test_axe_finds_no_problem(window: Browser, server: PageServer, name: str, path: str) -> None:
+    axe = (resources.files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
+    server.show(name)
+    for width, scheme in ((1280, SCHEMES[0]), (360, SCHEMES[1])):
+        window.open(server.address + path, width, scheme)
+        window.script(axe)
+        found: dict[str, Any] = window.script("return axe.run(document)")
+        problems = [
+            (each["id"], each["nodes"][0]["html"][:200], each["nodes"][0].get("failureSummary"))
+            for each in found["violations"]
+        ]
+        assert [] == problems, f"{name} {path} {width} {scheme}"
+        assert found["passes"]
+
+
+def test_the_page_is_complete_without_a_script(tmp_path: Path, server: PageServer) -> None:
+    server.show("most states")
+    with browser(tmp_path, with_scripts=False) as window:
+        window.open(server.address)
+        shown = window.driver.find_element(By.TAG_NAME, "body").text
+    for words in ("nvme1n1 is at its limit", "reload for newer values", "MB/s", "Order a"):
+        assert words in shown
+    assert "Pause" not in shown
+    assert "live" not in shown.splitlines()
+
+
+def test_a_keyboard_reaches_the_content_first_and_then_the_button(
+    window: Browser, server: PageServer
+) -> None:
+    server.show("one")
+    window.open(server.address)
+    wait_until(lambda: is_live(window))
+    body = window.driver.find_element(By.TAG_NAME, "body")
+    focused = []
+    for _ in range(3):
+        body.send_keys(Keys.TAB)
+        focused.append(window.driver.switch_to.active_element.text)
+    assert ["Skip to the content", "Pause", "nvme0n1"] == focused
+
+
+def test_the_stylesheet_is_the_one_of_the_scheme(window: Browser, server: PageServer) -> None:
+    backgrounds = []
+    for scheme in SCHEMES:
+        window.open(server.address, 1280, scheme)
+        backgrounds.append(window.script("return getComputedStyle(document.body).backgroundColor"))
+    assert ["rgb(251, 251, 250)", "rgb(16, 18, 20)"] == backgrounds
+
+
+def test_the_pictures_in_the_documents_are_small() -> None:
+    pictures = sorted((Path(__file__).parents[2] / "docs" / "pictures").glob("page-*.png"))
+    assert len(pictures) >= 8
+    assert {} == {p.name: p.stat().st_size for p in pictures if p.stat().st_size > 150_000}
