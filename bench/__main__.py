@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench import probe, programs, smart, web
+from bench import page, probe, programs, smart, web
 from bench.kernel import Kernel
 from bench.programs import Program
 from bench.rows import Row, show_progress
@@ -38,9 +38,10 @@ def main() -> int:
     parser.add_argument("--smart", action="store_true", help="only SMART polls")
     parser.add_argument("--probe", action="store_true", help="only probes")
     parser.add_argument("--web", action="store_true", help="only scrapes during attacks")
+    parser.add_argument("--page", action="store_true", help="only the live page")
     chosen = parser.parse_args()
     scale = 0.1 if chosen.quick else 1.0
-    is_all = not (chosen.smart or chosen.probe or chosen.web)
+    is_all = not (chosen.smart or chosen.probe or chosen.web or chosen.page)
     rows: list[Row] = []
     if is_all or chosen.smart:
         rows += smart.rows(scale)
@@ -48,6 +49,8 @@ def main() -> int:
         rows += probe.rows(scale)
     if is_all or chosen.web:
         rows += web.rows(scale)
+    if is_all or chosen.page:
+        rows += page.rows(scale)
     if is_all:
         rows += [
             *_scrapes(scale),

@@ -1,7 +1,7 @@
 """The charts of probe rounds and of the write cache of a drive. Pure."""
 
 from exporter.pages.drive_history import ProbeRounds
-from exporter.pages.page_texts import day, duration, milliseconds, size, speed
+from exporter.pages.page_texts import day, duration, milliseconds, operations, size, speed
 from exporter.probe.cache_cliff import CliffResult
 from exporter.probe.slc_results import SlcResult
 
@@ -70,8 +70,8 @@ def cache_chart(result: SlcResult) -> str:
         mark = ""
         if cliff.cache_bytes is not None:
             share = 100 * cliff.cache_bytes / whole
-            names = "cf e" if share > 60 else "cf"
-            shift = -6 if share > 60 else 6
+            names = "cf e" if share > 45 else "cf"
+            shift = -6 if share > 45 else 6
             mark = (
                 f'<line class="cl" x1="{share:.1f}%" x2="{share:.1f}%" y1="18" y2="178"/>'
                 f'<text class="{names}" x="{share:.1f}%" dx="{shift}" y="15">cache ends at'
@@ -115,7 +115,7 @@ def _cache_text(result: SlcResult) -> str:
 
 
 def _shown(value: float, is_latency: bool) -> str:
-    return f"{milliseconds(value)} ms" if is_latency else f"{value:.3g}"
+    return f"{milliseconds(value)} ms" if is_latency else "".join(operations(value))
 
 
 def _text(value: float, is_latency: bool) -> str:

@@ -28,9 +28,9 @@ def escaped(text: str) -> str:
 
 
 def megabytes(bytes_per_second: float) -> str:
-    """Returns a rate in MB/s, such as ``84.6`` or ``1204``."""
+    """Returns a rate in MB/s, such as ``84.6`` or ``1 204`` with a thin space."""
     value = bytes_per_second / 1e6
-    return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+    return f"{value:.1f}" if value < 99.95 else f"{value:,.0f}".replace(",", "\u2009")
 
 
 def operations(per_second: float) -> tuple[str, str]:

@@ -65,7 +65,10 @@ def wear_chart(
             f' {shown[1]:.1f},{heights[1]:.1f}"/>'
         )
         text = f"used up {days(low, high)}, most likely {day(mid)}"
-        estimate = f'<text class="tx e" x="100%" y="{_TOP - 9}">{text}</text>'
+        estimate = (
+            f'<text class="tx e opt" x="100%" y="{_TOP - 9}">{text}</text>'
+            f'<text class="tx e nar" x="100%" y="{_TOP - 9}">{days(low, high)}</text>'
+        )
         label += f" At this load it is {text}."
     return (
         f'<svg class="fig" width="100%" height="{_HEIGHT}" role="img" aria-label="{label}">'

@@ -358,7 +358,8 @@ def many(number: int, shift: int = 0, *, in_trouble: bool = True) -> HostView:
         drives.append(
             (facts(name, watched, mounts=(mount,)), columns(load, index, SAMPLES, shift), ())
         )
-    return host("store7.example.net", drives, number=10_000 + shift, waiting=0.04)
+    waiting = 0.04 if in_trouble else 0.0005
+    return host("store7.example.net", drives, number=10_000 + shift, waiting=waiting)
 
 
 def bare(shift: int = 0) -> HostView:

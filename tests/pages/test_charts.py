@@ -67,7 +67,9 @@ def test_any_history_of_wear_is_drawn(
 
 
 def test_texts_have_at_most_three_digits_and_a_unit() -> None:
-    assert ("84.6", "120") == (page_texts.megabytes(84.6e6), page_texts.megabytes(119.6e6))
+    assert ["84.6", "120", "1\u2009204"] == [
+        page_texts.megabytes(value) for value in (84.6e6, 119.6e6, 1.204e9)
+    ]
     assert ("61", "/s") == page_texts.operations(61.2)
     assert ("6.2", "k/s") == page_texts.operations(6203)
     assert ["0.09", "1.0", "2.8", "41", "–"] == [
