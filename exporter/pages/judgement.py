@@ -268,6 +268,8 @@ def _health_sentence(drives: Sequence[DriveView]) -> str:
     if parts:
         if total == 1:
             return parts[0].replace("one", drives[0].name, 1)
+        if warned == total:
+            return f"{'both' if total == 2 else f'all {word(total)}'} drives need attention"
         return f"of {word(total)} drives, {_listed(parts)}"
     healthy = total - unknown
     if total == 1:

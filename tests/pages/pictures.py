@@ -16,9 +16,6 @@ from tests.pages.test_pages import history
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 
-#: The picture of the README shows the first screen of a window of this size.
-README_WIDTH, README_HEIGHT = 1280, 1060
-
 #: The largest height of a picture in pixels. A longer page is cut.
 _MAX_HEIGHT = 2000
 
@@ -39,7 +36,6 @@ PICTURES = (
     ("1-trouble", "/", 360, "light"),
     ("6-trouble", "/", 1600, "light"),
     ("6-trouble", "/", 360, "dark"),
-    ("6-trouble", "/", README_WIDTH, "light"),
     ("24", "/", 1600, "dark"),
     ("24-trouble", "/", 1600, "light"),
     ("24-trouble", "/", 360, "dark"),
@@ -67,9 +63,6 @@ def main() -> int:
             shot = window.command("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
             page = "drive" if path != "/" else f"host-{name}"
             file = FOLDER / f"page-{page}-{width}-{scheme}.png"
-            if width == README_WIDTH:
-                file = FOLDER / "page.png"
-                clip["height"] = README_HEIGHT
             file.write_bytes(base64.b64decode(shot["data"]))
             quantize = ("pngquant", "--force", "--speed=1", "--strip", "--output", file, "96", file)
             subprocess.run(quantize, check=True)

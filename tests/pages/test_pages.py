@@ -153,6 +153,12 @@ def test_the_sentence_names_the_bottleneck_and_counts_the_rest() -> None:
     )
 
 
+def test_two_drives_in_trouble_are_both() -> None:
+    worn = [(facts(n, drive(n, examples.health(0.85))), IDLE, ()) for n in ("sda", "sdb", "sdc")]
+    assert host("h", worn[:2]).sentence == "Both drives need attention."
+    assert host("h", worn).sentence == "All three drives need attention."
+
+
 def test_drives_with_problems_come_first_then_those_with_a_bottleneck() -> None:
     names = [each.name for each in EVERY_HOST["most states"].drives]
     assert names == ["nvme2n1", "sdc", "nvme1n1", "sda", "sdb", "nvme0n1", "sdd"]
