@@ -257,7 +257,6 @@ def _health_sentence(drives: Sequence[DriveView]) -> str:
         drive.status is Status.CRITICAL and not drive.facts.is_missing for drive in drives
     )
     warned = sum(drive.status is Status.WARNING for drive in drives)
-    unknown = sum(drive.status is Status.UNKNOWN for drive in drives)
     parts = []
     if missing:
         parts.append(f"{word(missing)} {_is(missing)} missing")
@@ -265,16 +264,19 @@ def _health_sentence(drives: Sequence[DriveView]) -> str:
         parts.append(f"{word(critical)} {_is(critical)} critical")
     if warned:
         parts.append(f"{word(warned)} {'needs' if warned == 1 else 'need'} attention")
-    if parts:
-        if total == 1:
-            return parts[0].replace("one", drives[0].name, 1)
-        if warned == total:
-            return f"{'both' if total == 2 else f'all {word(total)}'} drives need attention"
-        return f"of {word(total)} drives, {_listed(parts)}"
+    if parts and total == 1:
+        return parts[0].replace("one", drives[0].name, 1)
+    if parts and warned == total:
+        return f"{'both' if total == 2 else f'all {word(total)}'} drives need attention"
+    return f"of {word(total)} drives, {_listed(parts)}" if parts else _healthy_sentence(drives)
+
+
+def _healthy_sentence(drives: Sequence[DriveView]) -> str:
+    total = len(drives)
+    unknown = sum(drive.status is Status.UNKNOWN for drive in drives)
     healthy = total - unknown
     if total == 1:
-        name = drives[0].name
-        return f"{name} has no SMART data" if unknown else f"{name} is healthy"
+        return f"{drives[0].name} {'has no SMART data' if unknown else 'is healthy'}"
     if unknown == total:
         return f"none of the {word(total)} drives has SMART data"
     if unknown:
@@ -282,7 +284,7 @@ def _health_sentence(drives: Sequence[DriveView]) -> str:
             f"{word(healthy)} of {word(total)} drives {_is(healthy)} healthy; the others have no"
             " SMART data"
         )
-    return f"all {word(total)} drives are healthy"
+    return f"{'both' if total == 2 else f'all {word(total)}'} drives are healthy"
 
 
 def _is(number: int) -> str:
