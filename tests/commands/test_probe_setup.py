@@ -3,14 +3,17 @@
 import io
 import os
 import stat
+import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import SupportsIndex
 
 import pytest
 
 from exporter.cli import command_parser
 from exporter.cli import settings as settings_of
+from exporter.clock import SystemClock
 from exporter.commands.common import system_tools
 from exporter.commands.probe_setup import disable_probes, enable_probes, mysql_places, settings_text
 from exporter.commands.probe_setup.disable_probes import RemovalRequest
@@ -25,6 +28,7 @@ from exporter.errors import CommandError, ConfigError
 from exporter.linux.topology import StorageRole
 from exporter.probe.profiles import ON_BY_DEFAULT, PROFILES
 from tests.commands.measured import Place
+from tests.required import lacking
 
 PACKAGED = (Path(__file__).parents[2] / "systemd" / "config.toml").read_text()
 DIRECTORIES = (Path("/var/lib/mysql-probe"), Path("/srv/redo-probe"))
@@ -154,6 +158,45 @@ def test_the_unit_is_restarted_where_systemd_runs(place: Place) -> None:
     out, failing = io.StringIO(), Systemctl("systemctl: not found")
     assert 0 == disable_probes.run(RemovalRequest(), files, failing, out)
     assert "run: systemctl daemon-reload && systemctl restart ssd-exporter" in out.getvalue()
+    assert not place.directory.exists()
+
+
+class InterruptedClock(SystemClock):
+    """The user presses Ctrl-C while the load is measured."""
+
+    @staticmethod
+    def sleep(seconds: float | SupportsIndex) -> None:
+        raise KeyboardInterrupt
+
+
+def test_after_ctrl_c_in_the_first_probe_the_unit_is_restarted(place: Place) -> None:
+    (place.path / "root/run/systemd/system").mkdir(parents=True)
+    argv = place.argv("enable-probes", str(place.directory))[4:]
+    settings = settings_of(command_parser("enable-probes").parse_args(argv))
+    files, out, systemctl = (
+        SetupFiles(place.path / "root", place.config),
+        io.StringIO(),
+        Systemctl(),
+    )
+    tools = replace(system_tools(settings), clock=InterruptedClock())
+    request = SetupRequest((place.directory,))
+    with pytest.raises(KeyboardInterrupt):
+        enable_probes.run(settings, request, files, tools, runner=systemctl, out=out)
+    assert 2 == len(systemctl.calls)
+
+
+def test_a_user_without_permission_is_refused_before_anything_is_created(place: Place) -> None:
+    if os.geteuid() != 0:
+        lacking("only root becomes another user")
+    for path in (place.path, *list(place.path.parents)[:2]):
+        path.chmod(path.stat().st_mode | 0o077)
+    etc = place.path / "root/etc"
+    etc.mkdir(mode=0o755)
+    user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    argv = [*user, *place.argv("enable-probes", str(place.directory))]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert 2 == done.returncode
+    assert "run this as root" in done.stderr
     assert not place.directory.exists()
 
 

@@ -51,6 +51,7 @@ def run(request: RemovalRequest, files: SetupFiles, runner: Runner, out: TextIO)
         _say(out, f"would remove the setting from {files.config}")
         _say(out, f"would remove {files.drop_in}; nothing was changed")
         return 0
+    system_files.require_writable(files)
     if system_files.replace_content(files.config, remaining):
         _say(out, f"removed probe.directory from {files.config}")
     if system_files.replace_content(files.drop_in, ""):

@@ -96,6 +96,7 @@ def run(
         _show_plan(asked, files, changed_text != text, drop_in, out)
         _show_cost(devices, settings, out)
         return MEASURED
+    system_files.require_writable(files)
     changes = [
         f"created {directory}"
         for directory in asked
@@ -111,8 +112,11 @@ def run(
         return MEASURED
     _show_cost(devices, settings, out)
     # Before the restart: only one probe runs on a host, and the daemon may start one soon.
-    statuses = [_first_probe(settings, directory, tools, out) for directory in asked]
-    _say(out, system_files.restart(files, runner) or "restarted ssd-exporter")
+    try:
+        statuses = [_first_probe(settings, directory, tools, out) for directory in asked]
+    finally:
+        # After Ctrl-C too: a repeated call changes nothing, and would not restart the exporter.
+        _say(out, system_files.restart(files, runner) or "restarted ssd-exporter")
     _say(out, "Probes are enabled. To undo this: sudo ssd-exporter disable-probes")
     return max(statuses, default=MEASURED)
 

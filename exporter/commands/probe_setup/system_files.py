@@ -62,6 +62,20 @@ class SetupFiles:
         return (self.root / _BOOTED).is_dir()
 
 
+def require_writable(files: SetupFiles) -> None:
+    """Checks that this process may write the files, before anything is created.
+
+    Raises:
+        ConfigError: it may not.
+    """
+    for path in (files.config, files.drop_in):
+        nearest = path.parent
+        while not nearest.exists() and nearest != nearest.parent:
+            nearest = nearest.parent
+        if not os.access(nearest, os.W_OK | os.X_OK):
+            raise ConfigError(f"{path} cannot be written: no permission", "run this as root")
+
+
 def content_of(path: Path) -> str:
     """Returns the text of a file of root; empty if it does not exist.
 
