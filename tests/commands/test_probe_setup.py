@@ -166,7 +166,7 @@ class InterruptedClock(SystemClock):
 
     @staticmethod
     def sleep(seconds: float | SupportsIndex) -> None:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt(seconds)
 
 
 def test_after_ctrl_c_in_the_first_probe_the_unit_is_restarted(place: Place) -> None:
