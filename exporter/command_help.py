@@ -64,7 +64,11 @@ _EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     "disable-probes": (("sudo ssd-exporter disable-probes", "undo enable-probes"),),
     "capture": (("sudo ssd-exporter capture /tmp/host", "files for a bug report"),),
     "smart-agent": (("sudo ssd-exporter smart-agent", "as its systemd unit starts it"),),
-    "top": (("ssd-exporter top", "the drives, live"),),
+    "top": (
+        ("ssd-exporter top", "the drives, live; press ? for the keys"),
+        ("ssd-exporter top --once", "one interval as text, for a ticket"),
+        ("ssd-exporter top --json | jq '.drives[].verdict'", "for programs"),
+    ),
 }
 
 #: The least similarity of a name that is suggested, from 0 to 1.

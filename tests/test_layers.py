@@ -75,11 +75,15 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("clock", "config", "drives", "errors", "io", "linux", "printable", "probe", "report"),
         *("privileges", "smart", "state", "untrusted_file"),
     },
+    "top": {
+        *("clock", "collector_status", "config", "errors", "io", "printable", "threads"),
+        "report.formatting",
+    },
     "reading": {"drives", "errors", "metrics", "printable", "report", "smart"},
     "commands": {
         *("", "agent", "capture", "clock", "config", "drives", "errors", "io", "linux"),
         *("measurement", "printable", "privileges", "probe", "programs", "reading", "report"),
-        *("smart", "state", "untrusted_file", "wear"),
+        *("smart", "state", "untrusted_file", "top", "wear"),
     },
     # The lines of the log about drives.
     "drive_journal": {"drives", "io"},

@@ -47,6 +47,7 @@ class ListedCommand:
 
 COMMANDS: Mapping[str, ListedCommand] = {
     "check": ListedCommand("show the health of every drive (also a Nagios plug-in)", "check"),
+    "top": ListedCommand("show the drives live: load, latency, verdict, services", "top_command"),
     "read": ListedCommand(
         "show how saved output of smartctl is interpreted (for bug reports)", "read_command"
     ),

@@ -1,0 +1,128 @@
+"""Asks a running daemon for what `top` cannot measure: wear, temperature, errors and baselines."""
+
+import http.client
+import math
+import re
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from exporter.errors import ConfigError
+from exporter.top.frame import DaemonDrive
+
+#: The address of the daemon unless the user names another.
+DEFAULT_URL = "http://localhost:10177"
+
+#: Timeouts in seconds: of one wait for the network, and of the whole answer. The keys do not react
+#: during this time.
+_WAIT_SECONDS, _ANSWER_SECONDS = 0.3, 1.0
+
+#: Time between two questions in seconds. These values change slowly.
+REFRESH_SECONDS = 15.0
+
+#: The maximum size of the page in bytes. It has 3 MB with 1,000 drives.
+_MAX_PAGE_BYTES = 16 << 20
+_CHUNK_BYTES = 1 << 16
+
+#: Matches a sample of a metric with labels. Label values with a quote are not needed here.
+_SAMPLE = re.compile(r'(ssd_\w+)\{((?:\w+="[^"]*",?)*)\} (\S+)')
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+
+#: The fields of `DaemonDrive`, keyed by the metric and by the label value that selects a series.
+_FIELDS: Mapping[tuple[str, str], str] = {
+    ("ssd_smart_temperature_celsius", "drive"): "temperature_celsius",
+    ("ssd_smart_endurance_used_ratio", ""): "used_ratio",
+    ("ssd_smart_spare_ratio", ""): "spare_ratio",
+    ("ssd_smart_media_errors_total", ""): "media_errors",
+    ("ssd_disk_await_baseline_seconds", "read"): "read_baseline_seconds",
+    ("ssd_disk_await_baseline_seconds", "write"): "write_baseline_seconds",
+}
+_METRICS = tuple({metric for metric, _ in _FIELDS})
+
+
+class DaemonPage:
+    """The last answer of the daemon.
+
+    Attributes:
+    drives: what the daemon knows, keyed by device; empty without an answer.
+    note: why there is no answer, and what to do; else empty.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Raises ConfigError if the URL is not that of an HTTP server."""
+        parts = urlsplit(url)
+        try:
+            port = parts.port or 10177
+        except ValueError:
+            port = 0
+        if parts.scheme not in ("http", "https") or not parts.hostname or not port:
+            raise ConfigError(f"--url is {url!r}, which is not an address", f"try {DEFAULT_URL}")
+        self._url = f"{parts.scheme}://{parts.netloc}"
+        self._is_encrypted = parts.scheme == "https"
+        self._host, self._port = parts.hostname, port
+        self._asked_at = -math.inf
+        self.drives: Mapping[str, DaemonDrive] = {}
+        self.note = ""
+
+    def refresh(self, now: float) -> None:
+        """Asks the daemon if the last answer is old. Takes at most about a second.
+
+        now: the monotonic time.
+        """
+        if now - self._asked_at < REFRESH_SECONDS:
+            return
+        self._asked_at = now
+        if self._is_encrypted:
+            self.note = self._missing("top does not support TLS; name an address without it")
+            return
+        try:
+            status, text = self._get()
+        except http.client.HTTPException:
+            self.drives, self.note = {}, self._missing("it does not answer in plain HTTP (TLS?)")
+        except OSError:
+            self.drives = {}
+            self.note = self._missing("no daemon answers; start it or use --url")
+        else:
+            self.drives = parse(text.splitlines()) if status == http.client.OK else {}
+            self.note = ""
+            if status == http.client.UNAUTHORIZED:
+                self.note = self._missing("it requires a password, which top does not send")
+            elif status != http.client.OK:
+                self.note = self._missing(f"it answers with status {status}")
+
+    def _missing(self, reason: str) -> str:
+        return f"no wear, temperature and baselines from {self._url}: {reason}"
+
+    def _get(self) -> tuple[int, str]:
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=_WAIT_SECONDS)
+        until = time.monotonic() + _ANSWER_SECONDS
+        try:
+            connection.request("GET", "/metrics", headers={"Connection": "close"})
+            response = connection.getresponse()
+            content = b""
+            while chunk := response.read1(_CHUNK_BYTES):
+                content += chunk
+                if len(content) > _MAX_PAGE_BYTES or time.monotonic() > until:
+                    raise TimeoutError
+            return response.status, content.decode("utf-8", "replace")
+        finally:
+            connection.close()
+
+
+def parse(lines: Iterable[str]) -> dict[str, DaemonDrive]:
+    """Returns what a metrics page says about each drive, keyed by device."""
+    drives: dict[str, DaemonDrive] = {}
+    for line in lines:
+        if not line.startswith(_METRICS) or (found := _SAMPLE.fullmatch(line)) is None:
+            continue
+        labels = dict(_LABEL.findall(found[2]))
+        field = _FIELDS.get((found[1], labels.get("sensor") or labels.get("op") or ""))
+        device = labels.get("device")
+        try:
+            value = float(found[3])
+        except ValueError:
+            continue
+        if field is not None and device and math.isfinite(value):
+            drives[device] = replace(drives.get(device, DaemonDrive()), **{field: value})
+    return drives

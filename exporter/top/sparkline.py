@@ -1,0 +1,51 @@
+"""Draws a row of values with one character each. Pure."""
+
+from collections.abc import Sequence
+
+from exporter.io.verdict import Verdict
+
+_LEVELS = "▁▂▃▄▅▆▇█"
+
+#: The letter of each verdict in a strip.
+VERDICT_LETTERS = {
+    Verdict.NONE: "·",
+    Verdict.DEVICE: "D",
+    Verdict.CPU_SOFTIRQ: "S",
+    Verdict.THROTTLED: "T",
+    Verdict.WRITE_CACHE: "W",
+    Verdict.THERMAL: "H",
+    Verdict.LINK: "L",
+    Verdict.UNKNOWN: "?",
+}
+
+
+def sparkline(values: Sequence[float], width: int, largest: float = 0.0) -> str:
+    """Returns `width` characters whose heights are the values, the last one at the right.
+
+    With more values than characters, each character is the largest of several values. With fewer,
+    the line begins with spaces.
+
+    largest: the value of the full height; 0 means the largest of the values.
+    """
+    groups = _groups(len(values), width)
+    heights = [max(values[begin:end]) for begin, end in groups]
+    top = largest or max(heights, default=0.0)
+    last = len(_LEVELS) - 1
+    line = "".join(_LEVELS[min(round(h / top * last), last) if top > 0 else 0] for h in heights)
+    return line.rjust(width)
+
+
+def verdict_strip(verdicts: Sequence[Verdict], width: int) -> str:
+    """Returns `width` letters. Each is the most frequent verdict of its time other than none."""
+    letters = []
+    for begin, end in _groups(len(verdicts), width):
+        found = [each for each in verdicts[begin:end] if each is not Verdict.NONE]
+        verdict = max(found, key=found.count, default=Verdict.NONE)
+        letters.append(VERDICT_LETTERS[verdict])
+    return "".join(letters).rjust(width)
+
+
+def _groups(count: int, width: int) -> list[tuple[int, int]]:
+    """Returns the first and the last index of the values of each character."""
+    used = min(count, max(width, 0))
+    return [(count * i // used, count * (i + 1) // used) for i in range(used)]

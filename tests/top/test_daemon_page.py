@@ -1,0 +1,142 @@
+"""Asking a daemon over HTTP: what is read, and what is said without an answer."""
+
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from exporter.errors import ConfigError
+from exporter.top import daemon_page
+from exporter.top.daemon_page import REFRESH_SECONDS, DaemonPage, parse
+from exporter.top.frame import DaemonDrive
+from tests.duration import at_most
+
+PAGE = """\
+# HELP ssd_smart_temperature_celsius Temperature
+ssd_smart_temperature_celsius{device="sda",serial="S1",sensor="drive"} 35
+ssd_smart_temperature_celsius{device="sda",serial="S1",sensor="1"} 60
+ssd_smart_endurance_used_ratio{device="sda",serial="S1"} 0.03
+ssd_smart_spare_ratio{device="sda",serial="S1"} 0.99
+ssd_smart_media_errors_total{device="sda",serial="S1"} 7
+ssd_disk_await_baseline_seconds{device="sda",op="read"} 0.0003
+ssd_disk_await_baseline_seconds{device="sda",op="write"} NaN
+ssd_disk_await_baseline_seconds{device="sdb",op="write"} x
+ssd_disk_reads_completed_total{device="sda"} 5
+garbage
+"""
+
+
+@contextmanager
+def daemon(status: int, body: str) -> Iterator[tuple[str, list[str]]]:
+    """A server that answers each request in this way, its URL, and the paths of the requests."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_values_of_a_page() -> None:
+    assert {"sda": DaemonDrive(35, 0.03, 0.99, 7, 0.0003)} == parse(PAGE.splitlines())
+
+
+def test_a_daemon_is_asked_every_15_seconds() -> None:
+    with daemon(200, PAGE) as (url, asked):
+        page = DaemonPage(url)
+        for now in (0.0, 1.0, REFRESH_SECONDS - 0.1, REFRESH_SECONDS):
+            page.refresh(now)
+    assert ["/metrics", "/metrics"] == asked
+    assert (35, "") == (page.drives["sda"].temperature_celsius, page.note)
+
+
+@pytest.mark.parametrize(("status", "note"), [(401, "requires a password"), (503, "status 503")])
+def test_a_refusal_is_a_note(status: int, note: str) -> None:
+    with daemon(status, "") as (url, _):
+        page = DaemonPage(url)
+        page.refresh(0)
+    assert {} == page.drives
+    assert note in page.note
+
+
+def test_without_a_daemon_there_is_one_line() -> None:
+    page = DaemonPage("http://127.0.0.1:9")
+    page.refresh(0)
+    assert "no daemon answers" in page.note
+    assert "\n" not in page.note
+
+
+def test_tls_is_a_note() -> None:
+    page = DaemonPage("https://localhost:10177")
+    page.refresh(0)
+    assert "does not support TLS" in page.note
+
+
+@contextmanager
+def raw_server(answer: Callable[[], bytes]) -> Iterator[str]:
+    """A server that sends these bytes to the first client, and closes at the end."""
+    import socket  # noqa: PLC0415
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        done = threading.Event()
+
+        def serve() -> None:
+            client, _ = listening.accept()
+            with client:
+                client.sendall(answer())
+                done.wait(10)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            done.set()
+            thread.join()
+
+
+def test_a_server_that_speaks_something_else_is_a_note() -> None:
+    """A TLS server answers a plain request with an alert: record type 21."""
+    with raw_server(lambda: b"\x15\x03\x01\x00\x02\x02\x46") as url:
+        page = DaemonPage(url)
+        page.refresh(0)
+    assert "no wear, temperature and baselines" in page.note
+    assert ssl.TLSVersion.TLSv1.value == 0x0301
+
+
+def test_a_daemon_that_hangs_delays_the_screen_by_a_second_at_most() -> None:
+    with raw_server(lambda: b"") as url, at_most(1.5):
+        DaemonPage(url).refresh(0)
+
+
+def test_a_page_of_any_size_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daemon_page, "_MAX_PAGE_BYTES", 100)
+    with daemon(200, PAGE) as (url, _):
+        page = DaemonPage(url)
+        page.refresh(0)
+    assert {} == page.drives
+
+
+@pytest.mark.parametrize(
+    "url", ["", "db1", "ftp://db1", "http://", "http://db1:x", "http://a:99999"]
+)
+def test_an_address_that_is_none(url: str) -> None:
+    with pytest.raises(ConfigError, match="--url"):
+        DaemonPage(url)

@@ -1,0 +1,84 @@
+"""A real load on a real device moves the numbers of `top`, and the JSON contains them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from exporter.clock import SystemClock
+from exporter.config import DiskSettings, Settings
+from exporter.io.verdict import Verdict
+from exporter.top.frame import DaemonDrive, as_json
+from exporter.top.live_host import LiveHost
+from tests.rig.load import Job, load
+from tests.rig.slow_disk import SlowDisk
+
+pytestmark = pytest.mark.real
+pytest_plugins = ("tests.rig.fixtures",)
+
+SECTOR = 512
+BASELINE = DaemonDrive(write_baseline_seconds=1e-9)
+
+
+def counters(device: str) -> tuple[int, int]:
+    """Returns the writes and the sectors written since the device was created."""
+    values = Path("/sys/block", device, "stat").read_text().split()
+    return int(values[4]), int(values[6])
+
+
+def test_a_load_moves_the_numbers(slow_disk: SlowDisk) -> None:
+    clock, name = SystemClock(), slow_disk.device
+    settings = Settings(disk=DiskSettings(device_include=f"^{name}$"))
+    host = LiveHost(settings, clock, 0.5)
+    host.tick()
+    clock.sleep(0.5)
+    host.tick()
+    (idle,) = host.frame({}).drives
+    assert (name, 0, 0, Verdict.NONE) == (idle.device, idle.writes, idle.busy_ratio, idle.verdict)
+    with load(slow_disk, Job(depth=8), seconds=60):
+        host.tick()
+        counted = seen = 0.0
+        for _ in range(4):
+            outside = counters(name)
+            before = clock.monotonic()
+            clock.sleep(0.5)
+            inside = counters(name)
+            host.tick()
+            (busy,) = host.frame({name: BASELINE}).drives
+            seen += busy.written_bytes * (clock.monotonic() - before)
+            counted += (inside[1] - outside[1]) * SECTOR
+            assert busy.write_await is not None
+    # The readings of the test and of the sampler are not made at the same time.
+    assert 0.5 * counted <= seen <= 2 * counted
+    assert busy.writes > 0
+    assert busy.slowdown is not None
+    assert max(busy.history.written_bytes) > 0
+    assert len(busy.history.verdicts) == len(busy.history.read_bytes)
+
+
+def test_the_values_as_json(slow_disk: SlowDisk) -> None:
+    name = slow_disk.device
+    host = LiveHost(Settings(disk=DiskSettings(device_include=f"^{name}$")), SystemClock(), 0.5)
+    host.tick()
+    with load(slow_disk, Job(depth=4), seconds=60):
+        SystemClock().sleep(0.6)
+        host.tick()
+        host.frame({})
+        SystemClock().sleep(0.6)
+        host.tick()
+    result = as_json(host.frame({}))
+    (drive,) = result["drives"]
+    assert os.uname().nodename == result["host"]
+    assert {
+        *("device", "model", "capacity_bytes", "roles", "mountpoints", "verdict"),
+        *("read_bytes_per_second", "written_bytes_per_second"),
+        *("reads_per_second", "writes_per_second"),
+        *("read_await_seconds", "write_await_seconds", "flush_await_seconds"),
+        *("queue_depth", "busy_ratio", "saturated_seconds", "stalled_seconds", "services"),
+        *("temperature_celsius", "endurance_used_ratio", "spare_ratio", "media_errors"),
+        *("read_await_baseline_seconds", "write_await_baseline_seconds"),
+    } == drive.keys()
+    assert drive["written_bytes_per_second"] > 0
+    assert drive["write_await_seconds"] > 0
+    assert drive["temperature_celsius"] is None
+    assert [] == drive["services"]
