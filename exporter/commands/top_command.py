@@ -20,7 +20,7 @@ from exporter.config import Settings
 from exporter.errors import ConfigError
 from exporter.printable import with_control_characters
 from exporter.report.formatting import has_unicode
-from exporter.top import pages
+from exporter.top import layout
 from exporter.top.daemon_page import DEFAULT_URL, DaemonPage
 from exporter.top.frame import Frame, as_json
 from exporter.top.live_host import LiveHost
@@ -56,7 +56,7 @@ def watch(host: LiveHost, daemon: DaemonPage, clock: Clock, interval: float, out
     with Screen(sys.stdin.fileno(), out.fileno()) as screen:
         while not (view.has_ended or screen.has_ended):
             width, height = screen.size()
-            lines = pages.screen(frame, view, min(width, _MOST_WIDTH), height)
+            lines = layout.screen(frame, view, min(width, _MOST_WIDTH), height)
             screen.draw(_texts(lines, min(width, _MOST_WIDTH), out, colour=is_coloured))
             for key in screen.keys(due - clock.monotonic()):
                 view = view.after(key, view.shown(frame.drives))
@@ -121,7 +121,7 @@ def _run(settings: Settings, arguments: argparse.Namespace) -> int:
         return 0
     colour = out.isatty() and not os.environ.get("NO_COLOR")
     width = _width(os.environ)
-    out.write("\n".join(_texts(pages.report(frame, width), width, out, colour=colour)) + "\n")
+    out.write("\n".join(_texts(layout.report(frame, width), width, out, colour=colour)) + "\n")
     return 0
 
 

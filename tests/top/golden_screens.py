@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from exporter.top import pages
+from exporter.top import layout
 from exporter.top.spans import Line, as_text
 from exporter.top.view import View
 from tests.top.frames import FRAME
@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parent / "golden"
 
 
 def _screen(view: View, width: int, height: int) -> list[Line]:
-    return pages.screen(FRAME, view, width, height)
+    return layout.screen(FRAME, view, width, height)
 
 
 def _screens() -> dict[str, tuple[list[Line], int]]:
@@ -28,8 +28,8 @@ def _screens() -> dict[str, tuple[list[Line], int]]:
         "160": (_screen(View(), 160, 12), 160),
         "160-detail": (_screen(detail, 160, 20), 160),
         "200": (_screen(View(), 200, 10), 200),
-        "once-80": (pages.report(replace(FRAME, notes=("a note",)), 80), 80),
-        "once-200": (pages.report(FRAME, 200), 200),
+        "once-80": (layout.report(replace(FRAME, notes=("a note",)), 80), 80),
+        "once-200": (layout.report(FRAME, 200), 200),
     }
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.report.formatting import columns
-from exporter.top import pages
+from exporter.top import layout
 from exporter.top.frame import DriveLine, Frame
 from exporter.top.spans import as_text
 from exporter.top.view import Order, View
@@ -53,27 +53,27 @@ def test_a_screen_never_exceeds_the_terminal(
 ) -> None:
     lines = tuple(replace(BUSY, device=f"nvme{n}n1") for n in range(drives))
     frame = replace(FRAME, drives=lines, notes=("a long note " * 20,) if has_notes else ())
-    shown = as_text(pages.screen(frame, view, width, height), width)
+    shown = as_text(layout.screen(frame, view, width, height), width)
     assert len(shown) <= height
     assert max(map(columns, shown)) <= width
 
 
 @pytest.mark.parametrize("width", range(80, 201))
 def test_headings_stand_above_their_values(width: int) -> None:
-    heading, row = as_text(pages.screen(FRAME, View(), width, 20), width)[1:3]
+    heading, row = as_text(layout.screen(FRAME, View(), width, 20), width)[1:3]
     assert row[: heading.index("BUSY") + 4].endswith("100%")
 
 
 def test_all_values_may_be_unknown() -> None:
     frame = Frame("db1", "10:00:00", 0.0, 1.0, drives=(DriveLine("sda"),))
     for view in (View(), View(has_detail=True), View(has_health=True)):
-        text = "\n".join(as_text(pages.screen(frame, view, 80, 24), 80))
+        text = "\n".join(as_text(layout.screen(frame, view, 80, 24), 80))
         assert "None" not in text
         assert "nan" not in text
 
 
 def test_a_host_without_drives_says_so() -> None:
-    text = "\n".join(as_text(pages.screen(replace(FRAME, drives=()), View(), 80, 24), 80))
+    text = "\n".join(as_text(layout.screen(replace(FRAME, drives=()), View(), 80, 24), 80))
     assert "no drive" in text
 
 
@@ -81,14 +81,14 @@ def test_the_selected_drive_is_always_visible() -> None:
     drives = tuple(replace(BUSY, device=f"sd{n}") for n in range(200))
     frame = replace(FRAME, drives=drives)
     for selected in ("sd0", "sd57", "sd199"):
-        shown = as_text(pages.screen(frame, View(selected=selected), 80, 24), 80)
+        shown = as_text(layout.screen(frame, View(selected=selected), 80, 24), 80)
         assert [line for line in shown if line.startswith("›")] == [
             line for line in shown if line.startswith(f"›{selected} ")
         ]
 
 
 def test_colours_do_not_change_the_text() -> None:
-    lines = pages.screen(FRAME, View(), 160, 24)
+    lines = layout.screen(FRAME, View(), 160, 24)
     plain, coloured = (as_text(lines, 160, colour=colour) for colour in (False, True))
     assert plain != coloured
     without = []
@@ -100,7 +100,7 @@ def test_colours_do_not_change_the_text() -> None:
 
 def test_a_terminal_without_utf_8_gets_ascii() -> None:
     text = "\n".join(
-        as_text(pages.screen(FRAME, View(has_detail=True), 160, 24), 160, unicode=False)
+        as_text(layout.screen(FRAME, View(has_detail=True), 160, 24), 160, unicode=False)
     )
     assert text.isascii()
 
