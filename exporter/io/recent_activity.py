@@ -78,22 +78,21 @@ class DriveSamples(_Columns):
 
     def record(self, number: int, interval: DiskInterval, status: int) -> None:
         """Stores an interval, and zeros for the samples without I/O before it."""
-        self.advance(number - 1)
+        if number > self.number + 1:
+            self.advance(number - 1)
         self.number = self.last_number = number
         self.last = interval
         seconds, reads, read_seconds, read_bytes, writes, write_seconds, written_bytes = interval[
             :7
         ]
         slot = number % SAMPLES
-        self._write(
-            slot,
-            (
-                read_bytes / seconds,
-                written_bytes / seconds,
-                read_seconds / reads if reads else 0.0,
-                write_seconds / writes if writes else 0.0,
-            ),
-        )
+        # Single assignments take half the time of `_write`. This runs for every busy drive and
+        # second.
+        values = self._values
+        values[slot] = read_bytes / seconds
+        values[slot + SAMPLES] = written_bytes / seconds
+        values[slot + 2 * SAMPLES] = read_seconds / reads if reads else 0.0
+        values[slot + 3 * SAMPLES] = write_seconds / writes if writes else 0.0
         self._status[slot] = status
 
     def advance(self, number: int) -> None:

@@ -154,6 +154,22 @@ def test_a_pause_keeps_the_numbers_until_the_reader_resumes(
     wait_until(lambda: server.seconds > asked + 2)
 
 
+def test_a_hidden_tab_asks_nothing(window: Browser, server: PageServer) -> None:
+    server.show("one")
+    window.open(server.address)
+    wait_until(lambda: is_live(window))
+    first = window.driver.current_window_handle
+    window.driver.switch_to.new_window("tab")
+    try:
+        asked = server.seconds
+        window.script("return new Promise((done) => setTimeout(done, 3000))")
+        assert server.seconds <= asked + 1
+    finally:
+        window.driver.close()
+        window.driver.switch_to.window(first)
+    wait_until(lambda: server.seconds > asked + 2)
+
+
 def test_a_server_that_does_not_answer_is_shown_and_the_numbers_stay(
     window: Browser, server: PageServer
 ) -> None:

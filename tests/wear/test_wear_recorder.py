@@ -7,6 +7,7 @@ from exporter.drives.wear_counter import DAY, WearObservation
 from exporter.drives.wearout import WearoutRules
 from exporter.wear.wear_history import WearHistory
 from exporter.wear.wear_recorder import WearRecorder
+from exporter.wear.wear_year import WearYear
 
 KEY = "naa.5002538e00000001"
 
@@ -73,3 +74,43 @@ def test_the_file_of_another_process_is_not_written() -> None:
     wear.record(KEY, seen(1), None)
     wear.close()
     assert (1, 0) == (history.notes, history.flushes)
+
+
+def test_a_year_of_wear_contains_only_the_changes() -> None:
+    observations = [WearObservation(day * DAY, None, 0.1 + day // 100 / 100) for day in range(301)]
+    points = list(WearYear([WearObservation(0.5 * DAY), *observations]).points())
+    days = [round(at / DAY) for at, _ in points]
+    assert days == [0, 99, 100, 199, 200, 299, 300]
+    assert [round(ratio, 4) for _, ratio in points] == [0.1, 0.1, 0.11, 0.11, 0.12, 0.12, 0.13]
+
+
+def test_a_counter_that_always_changes_has_a_bounded_year() -> None:
+    observations = [WearObservation(day * DAY, None, day / 1e6) for day in range(2000)]
+    points = list(WearYear(observations).points())
+    assert 500 == len(points)
+    assert 1999 == round(points[-1][0] / DAY)
+
+
+def test_the_year_of_a_drive_is_known_after_its_estimate() -> None:
+    class Kept(HangingHistory):
+        def observations(self, _key: str) -> tuple[WearObservation, ...]:
+            return seen(1.0), seen(2.0)
+
+    kept = Kept()
+    kept.let_go.set()
+    recorder = WearRecorder(lambda: cast("WearHistory", kept), WearoutRules())
+    assert [] == recorder.year(KEY)
+    recorder.record(KEY, seen(2.0), None)
+    recorder.process_queue()
+    assert [1, 2] == [round(at / DAY) for at, _ in recorder.year(KEY)]
+
+
+def test_reading_a_year_never_waits_for_the_file() -> None:
+    hanging = HangingHistory()
+    recorder = WearRecorder(lambda: cast("WearHistory", hanging), WearoutRules())
+    recorder.record(KEY, seen(1.0), None)
+    thread = threading.Thread(target=recorder.process_queue)
+    thread.start()
+    assert [] == recorder.year(KEY)
+    hanging.let_go.set()
+    thread.join()

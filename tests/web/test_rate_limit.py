@@ -66,3 +66,36 @@ def test_a_burst_of_0_allows_no_request_and_is_logged(
 def test_an_interval_of_0_disables_the_limit(web_yml: Write) -> None:
     with serving(web_config=web_yml("rate_limit: {interval: 0, burst: 0}")) as server:
         assert [200] * 50 == [send_request(server).status for _ in range(50)]
+
+
+def live(path: str = "/live.json") -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+
+
+def test_an_open_page_does_not_use_up_the_requests_of_prometheus(web_yml: Write) -> None:
+    path = web_yml("rate_limit: {interval: 24h, burst: 2}")
+    with serving(web_config=path) as server:
+        for address in ("/live.json", "/page.css", "/page.js", "/live.json"):
+            assert 404 == send_request(server, live(address)).status
+        assert [200, 200, 429] == [send_request(server).status for _ in range(3)]
+        assert 404 == send_request(server, live()).status
+
+
+def test_the_requests_of_open_pages_are_limited_too(web_yml: Write) -> None:
+    path = web_yml("rate_limit: {interval: 24h, burst: 1}")
+    with serving(web_config=path) as server:
+        statuses = [send_request(server, live()).status for _ in range(40)]
+    assert 429 in statuses
+    assert 10 <= statuses.count(404) < 40
+
+
+def test_guessing_passwords_has_no_limit_of_its_own(web_yml: Write, hashed: str) -> None:
+    """A request without a known password counts like any other one."""
+    path = web_yml(f"rate_limit: {{interval: 24h, burst: 1}}\nbasic_auth_users: {{a: {hashed}}}")
+    with serving(web_config=path) as server:
+        assert [401, 429] == [send_request(server, live()).status for _ in range(2)]
+
+
+def test_a_burst_of_0_allows_no_live_data(web_yml: Write) -> None:
+    with serving(web_config=web_yml("rate_limit: {interval: 1s, burst: 0}")) as server:
+        assert 429 == send_request(server, live()).status
