@@ -130,7 +130,8 @@
     number = data.n;
   }
 
-  const get = (address) => fetch(address, { signal: AbortSignal.timeout(4000) }).then((answer) => {
+  // The origin, because fetch refuses relative addresses if that of the page contains a password.
+  const get = (address) => fetch(location.origin + address, { signal: AbortSignal.timeout(4000) }).then((answer) => {
     if (!answer.ok) throw new Error(answer.status);
     return answer;
   });

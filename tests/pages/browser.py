@@ -86,9 +86,15 @@ class PageServer:
     """Serves the pages of hosts whose values move by one sample at each request.
 
     hosts: returns a host after a number of seconds, keyed by the name that `show` selects.
+    web_config: the web configuration file; None means neither a password nor a rate limit.
     """
 
-    def __init__(self, hosts: dict[str, Callable[[int], HostView]], history: DriveHistory) -> None:
+    def __init__(
+        self,
+        hosts: dict[str, Callable[[int], HostView]],
+        history: DriveHistory,
+        web_config: Path | None = None,
+    ) -> None:
         self._hosts = hosts
         self._history = history
         self._lock = threading.Lock()
@@ -97,7 +103,7 @@ class PageServer:
         self.moves = True
         live = LiveSite(self._view, self._kept)
         site = Site(None, lambda: "", lambda: True, live.respond)  # type: ignore[arg-type]
-        self.server = HttpServer([("127.0.0.1", 0)], site.respond)
+        self.server = HttpServer([("127.0.0.1", 0)], site.respond, web_config=web_config)
         self.server.start()
         host, port = self.server.addresses[0]
         self.address = f"http://{host}:{port}"

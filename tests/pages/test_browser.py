@@ -5,6 +5,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import bcrypt
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -222,6 +223,24 @@ def test_the_height_does_not_change_while_numbers_move(window: Browser, server: 
 
     wait_until(ten_updates)
     assert 1 == len(heights)
+
+
+def test_a_page_with_a_password_and_a_rate_limit_stays_live(
+    window: Browser, tmp_path: Path
+) -> None:
+    """A scrape interval of 15 s needs no more requests than this limit allows."""
+    hashed = bcrypt.hashpw(b"swordfish", bcrypt.gensalt(4)).decode()
+    config = tmp_path / "web.yml"
+    config.write_text(
+        f"basic_auth_users: {{a: {hashed}}}\nrate_limit: {{interval: 24h, burst: 6}}\n"
+    )
+    serving = PageServer(HOSTS, history(), config)
+    try:
+        window.open(serving.address.replace("//", "//a:swordfish@"))
+        wait_until(lambda: is_live(window) and serving.seconds > 8)
+        assert "live" == text(window, ".dot")
+    finally:
+        serving.server.stop()
 
 
 def test_the_policy_blocks_scripts_and_styles_of_others(
