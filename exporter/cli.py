@@ -125,6 +125,13 @@ def parser() -> _Parser:
         default=None,
         help="also export metrics under node_exporter's names, for hosts without it",
     )
+    p.add_grouped_argument(
+        "--compat.smartctl-exporter",
+        dest="compat.smartctl_exporter",
+        action="store_true",
+        default=None,
+        help="also export metrics under smartctl_exporter's names, for its dashboards",
+    )
     for name in COLLECTORS:
         p.add_grouped_argument(
             f"--collector.{name}",

@@ -298,9 +298,11 @@ class CompatSettings:
     """Compatibility with other exporters.
 
     node_exporter: also export metrics under node_exporter's names, for hosts without node_exporter.
+    smartctl_exporter: also export metrics under smartctl_exporter's names, for its dashboards.
     """
 
     node_exporter: bool = False
+    smartctl_exporter: bool = False
 
 
 @dataclass(frozen=True, slots=True)

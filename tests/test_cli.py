@@ -86,11 +86,11 @@ def test_the_address_may_be_given_several_times() -> None:
     assert (":1", "[::1]:2") == found.web.listen_address
 
 
-def test_compat_is_a_switch() -> None:
-    assert (False, True) == (
-        chosen().compat.node_exporter,
-        chosen("--compat.node-exporter").compat.node_exporter,
-    )
+@pytest.mark.parametrize("name", ["node", "smartctl"])
+def test_compat_is_a_switch(name: str) -> None:
+    chosen_ones = chosen(), chosen(f"--compat.{name}-exporter")
+    found = [getattr(each.compat, f"{name}_exporter") for each in chosen_ones]
+    assert [False, True] == found
 
 
 @pytest.mark.parametrize("name", COLLECTORS)

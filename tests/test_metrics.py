@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.metrics import catalogue, compat_families, own_families
+from exporter.metrics import catalogue, compat_families, own_families, smartctl_families
 from exporter.metrics.desc import Buckets, MetricDesc
 
 ROOT = Path(__file__).parents[1]
@@ -17,7 +17,11 @@ ROOT = Path(__file__).parents[1]
 ALL = [desc for _, subject in catalogue.SUBJECTS for desc in catalogue.families(subject)]
 
 #: Families whose names other projects have chosen.
-FOREIGN = {*catalogue.families(compat_families), *own_families.PROCESS.values()}
+FOREIGN = {
+    *catalogue.families(compat_families),
+    *catalogue.families(smartctl_families),
+    *own_families.PROCESS.values(),
+}
 OURS = [desc for desc in ALL if desc not in FOREIGN]
 
 UNITS = ("seconds", "bytes", "ratio", "celsius", "bytes_per_second", "timestamp_seconds", "info")

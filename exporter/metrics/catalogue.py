@@ -11,6 +11,7 @@ from exporter.metrics import (
     own_families,
     probe_families,
     smart_families,
+    smartctl_families,
 )
 from exporter.metrics.desc import MetricDesc
 
@@ -22,6 +23,7 @@ SUBJECTS: tuple[tuple[str, ModuleType], ...] = (
     ("fio probes", probe_families),
     ("The exporter itself", own_families),
     ("node_exporter's own families (`--compat.node-exporter`)", compat_families),
+    ("smartctl_exporter's own families (`--compat.smartctl-exporter`)", smartctl_families),
 )
 
 

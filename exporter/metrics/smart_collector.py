@@ -90,6 +90,11 @@ class SmartCollector:
         stuck = {"smartctl": len(heartbeat.stuck)} if heartbeat else {}
         by_agent = heartbeat is not None and not self._health.source.polls_itself
         result += agent_samples(stuck, heartbeat.at if heartbeat and by_agent else None)
+        if self._health.settings.compat.smartctl_exporter:
+            # Imported only if it is used, because the daemon's memory is limited.
+            from exporter.metrics import smartctl_compat  # noqa: PLC0415
+
+            result += smartctl_compat.samples(self._health.drives.watched())
         return result
 
 
