@@ -68,9 +68,9 @@ class WearoutRules:
         than a week may contain no weekend, and that one week does not show how much weeks differ.
     least_factor: the bounds of a line through the values of the counter are at least this factor
         away from the middle, because the load of weeks and the write amplification are correlated.
-    short_line_factor: the bounds are further away for a short history. With a history of one day
-        the rate may be wrong by 1 + short_line_factor, and with n days by 1 + short_line_factor /
-        sqrt(n): the coming days differ from those of the history.
+    short_line_factor: the bounds are further away if the history or the remaining time is short,
+        because the load of a few days differs from the mean. With n days of history and m days
+        left, the factor is 1 + short_line_factor * sqrt(1 / n + 1 / m).
     recent_rises, recent_rise_seconds: the recent wear rate is that of at least this many last
         increases of the counter, over at least this time. A bulk load may last a day.
     equal_factor: if the wear rate of the last increases differs from that of all by more than this
@@ -259,8 +259,9 @@ def _with_recent_load(
     to the rate of the last increases, which changes with the write amplification.
     """
     low, mid, high = bounds
-    days = max((run[-1].at - run[0].at) / DAY, 1.0)
-    least_factor = max(rules.least_factor, 1 + rules.short_line_factor / math.sqrt(days))
+    past, coming = max(run[-1].at - run[0].at, DAY) / DAY, max(mid, DAY) / DAY
+    short_error = rules.short_line_factor * math.sqrt(1 / past + 1 / coming)
+    least_factor = max(rules.least_factor, 1 + short_error)
     low, high = min(low, mid / least_factor), max(high, mid * least_factor)
     for wear_change in _recent_wear_change(counter, rules):
         factor = rules.least_factor

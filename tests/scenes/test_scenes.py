@@ -17,10 +17,7 @@ _SEED = 41
 #: The classes that are not judged correctly in this part.
 UNRELIABLE = {
     "Falloff: the writes become random",
-    "Wear-out: independent days",
     "Wear-out: 1 to 2.5 % a day",
-    "Wear-out: 8 to 15 % a day, no host bytes",
-    "Wear-out: counter updated every 1 to 7 days",
 }
 
 
