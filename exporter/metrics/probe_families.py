@@ -141,7 +141,8 @@ _DEVICE = ("device",)
 SLC_CACHE = MetricDesc(
     "ssd_slc_cache_bytes",
     "Size of the write cache: bytes that the last SLC probe wrote at full speed, after an idle "
-    "time and before the cache cliff (fio). No sample if no cliff was found.",
+    "time and before the cache cliff (fio). The probe saw the lower speed for 1 GiB and 15 s "
+    "only. No sample if no cliff was found.",
     _DEVICE,
 )
 SLC_CACHE_MIN = MetricDesc(

@@ -201,9 +201,10 @@ EXIT_BIT = MetricDesc(
 )
 WEAROUT_ETA = MetricDesc(
     "ssd_smart_wearout_eta_seconds",
-    "Estimated time until the rated endurance is used up under the current load, with a lower "
-    "and an upper bound (computed from the wear history). It is limited to ten years and "
-    "does not predict failure.",
+    "Estimated time until the rated endurance is used up (computed from the wear history). It "
+    "assumes the mean load of up to 400 days, or the recent write rate if that differs by more "
+    "than half; the lower and the upper bound include both. It is limited to ten years and does "
+    "not predict failure.",
     (*_DRIVE, "bound"),
 )
 WEAROUT_METHOD = MetricDesc(

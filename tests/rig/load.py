@@ -37,7 +37,7 @@ class Job:
     that starts while it is not. Afterwards fio catches up at full speed.
     """
 
-    pattern: Literal["randread", "randwrite", "randrw", "read", "write"] = "randwrite"
+    pattern: Literal["randread", "randwrite", "randrw", "read", "write", "randtrim"] = "randwrite"
     engine: Literal["libaio", "psync"] = "libaio"
     depth: int = 32
     block_bytes: int = 16 << 10
