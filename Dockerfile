@@ -4,14 +4,14 @@ FROM debian:bookworm-slim AS build
 RUN apt-get update \
  && apt-get install -y --no-install-recommends python3-venv \
  && python3 -m venv /venv
-COPY pyproject.toml README.md CHANGELOG.md METRICS.md LICENSE /src/
+COPY pyproject.toml README.md CHANGELOG.md METRICS.md DESIGN.md CONTRIBUTING.md LICENSE /src/
 COPY exporter /src/exporter
 COPY alerts /src/alerts
 COPY dashboards /src/dashboards
 COPY docs /src/docs
 COPY systemd /src/systemd
 COPY packaging /src/packaging
-COPY container/config.toml container/health.py /src/container/
+COPY container/config.toml container/health.py container/README.md /src/container/
 # Installs the same files as the packages, with the same scripts and verified hashes. Units, man
 # page and completion are not needed here.
 RUN /src/packaging/stage.sh /venv/bin/python "$(uname -m)" /stage \

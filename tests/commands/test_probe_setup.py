@@ -188,8 +188,10 @@ def test_after_ctrl_c_in_the_first_probe_the_unit_is_restarted(place: Place) -> 
 def test_a_user_without_permission_is_refused_before_anything_is_created(place: Place) -> None:
     if os.geteuid() != 0:
         lacking("only root becomes another user")
-    for path in (place.path, *list(place.path.parents)[:2]):
-        path.chmod(path.stat().st_mode | 0o077)
+    for path in (place.path, *place.path.parents):
+        if path.stat().st_uid == 0 and not path.stat().st_mode & 0o001:
+            path.chmod(path.stat().st_mode | 0o055)
+    place.config.chmod(0o644)
     etc = place.path / "root/etc"
     etc.mkdir(mode=0o755)
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
@@ -217,8 +219,9 @@ def test_a_file_of_another_program_in_the_probe_directory_stays(tmp_path: Path) 
     state.mkdir()
     os.chown(state, NOBODY, NOBODY)
     tmp_path.chmod(0o755)
-    for parent in list(tmp_path.parents)[:2]:
-        parent.chmod(parent.stat().st_mode | 0o011)
+    for parent in tmp_path.parents:
+        if not parent.stat().st_mode & 0o001:
+            parent.chmod(parent.stat().st_mode | 0o011)
     create_directory(directory, state)
     victim = tmp_path / "victim"
     victim.write_text("of root")
