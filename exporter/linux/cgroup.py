@@ -26,6 +26,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from exporter.errors import Faults, LimitReached, NotAvailable, ParseError, SourceError
@@ -44,8 +45,8 @@ MAX_GROUPS, MAX_DIRECTORIES, MAX_DEPTH = 4096, 2048, 10
 #: The maximum size of io.stat of one group, in bytes. It has about 100 bytes for each device.
 _MAX_GROUP_BYTES = 1 << 18
 
-#: Matches the names of groups that are a service, whatever groups it creates below.
-_UNIT = re.compile(r".+\.(service|scope|socket|mount|swap)")
+#: The ends of the names of groups that are a service, whatever groups it creates below.
+_UNIT_SUFFIXES = (".service", ".scope", ".socket", ".mount", ".swap")
 
 #: Matches the IDs of containers and of pods. Their first 12 and 8 digits are unique on a host.
 _CONTAINER_ID = re.compile(r"([0-9a-f]{12})[0-9a-f]{52}")
@@ -194,6 +195,7 @@ def read_services(root: Path) -> Parsed[ServiceTree]:
     )
 
 
+@lru_cache(maxsize=1024)
 def service_name(path: str) -> str:
     """Returns the name of the service whose group has this path; see the module docstring.
 
@@ -237,7 +239,7 @@ def _counts_children(path: str) -> bool:
 
 
 def _is_service(name: str) -> bool:
-    return _UNIT.fullmatch(name) is not None and not name.startswith("user@")
+    return name.endswith(_UNIT_SUFFIXES) and not name.startswith("user@")
 
 
 class _Walk:
@@ -266,12 +268,13 @@ class _Walk:
                 elif name == "system.slice":
                     self.uncounted.append(path)
             raw = files.read_raw(f"{self._root}/{path}/io.stat", _MAX_GROUP_BYTES)
-            try:
-                files.decode(raw)
-            except NotAvailable:
-                continue  # The group was removed.
-            except SourceError as e:
-                self.faults.add(e)
+            if raw.error is not None:
+                try:
+                    files.decode(raw)
+                except NotAvailable:
+                    continue  # The group was removed.
+                except SourceError as e:
+                    self.faults.add(e)
             content = raw.content if raw.error is None else None
             yield ServiceGroup(path, service_name(path), parent, inode, content)
 
