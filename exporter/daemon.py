@@ -17,7 +17,6 @@ from exporter.clock import Clock, SystemClock
 from exporter.config import Settings
 from exporter.drive_journal import DriveJournal
 from exporter.errors import ConfigError
-from exporter.io.service_watch import REFRESH_SECONDS
 from exporter.live_pages import LivePages
 from exporter.metrics.exposition import render
 from exporter.metrics.page import PageCache
@@ -214,7 +213,7 @@ class _Threads:
             "slc", monitor.refresh_slc, lambda: 2 * monitor.settings.survey.interval_seconds, clock
         )
         self._watching_services = PeriodicThread(
-            "services", self._watch_services, lambda: REFRESH_SECONDS, clock
+            "services", self._watch_services, lambda: monitor.services.refresh_seconds, clock
         )
         self._health_threads: list[LoopThread] = []
         if monitor.health is not None:

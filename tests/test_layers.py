@@ -76,8 +76,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("privileges", "smart", "state", "untrusted_file"),
     },
     "top": {
-        *("clock", "collector_status", "config", "errors", "io", "printable", "threads"),
-        "report.formatting",
+        *("clock", "collector_status", "config", "errors", "io", "linux", "printable"),
+        *("report.formatting", "threads"),
     },
     "reading": {"drives", "errors", "metrics", "printable", "report", "smart"},
     "commands": {

@@ -17,6 +17,9 @@ from exporter.linux.topology import Topology
 #: Time between two readings in seconds. A reading of 500 groups takes about 10 ms of CPU time.
 REFRESH_SECONDS = 10.0
 
+#: The same on hosts that do not count I/O by service, where a reading only checks for a change.
+_UNAVAILABLE_SECONDS = 120.0
+
 _SOME_UNCOUNTED = (
     "the services in {} are counted together, because the io controller is not enabled for them; "
     "set DefaultIOAccounting=yes in /etc/systemd/system.conf and reboot"
@@ -36,6 +39,7 @@ class ServiceWatch:
     totals: the totals of the named services since the start and of `OTHER`, keyed by device.
     problem: why the rates are unknown, or which services are not counted one by one, and what to
         do; else empty.
+    refresh_seconds: the time until the next call of `refresh`.
     """
 
     def __init__(
@@ -55,6 +59,7 @@ class ServiceWatch:
         self.rates: Mapping[str, tuple[ServiceRate, ...]] = {}
         self.totals: Mapping[str, tuple[tuple[str, ServiceIo], ...]] = {}
         self.problem = ""
+        self.refresh_seconds = REFRESH_SECONDS
 
     def refresh(self) -> Parsed[None]:
         """Reads the counters of all services once.
@@ -69,9 +74,10 @@ class ServiceWatch:
         try:
             parsed = cgroup.read_services(cgroup.unified_root(settings.path.sysfs))
         except NotAvailable as e:
-            self.problem = str(e)
+            self.problem, self.refresh_seconds = str(e), _UNAVAILABLE_SECONDS
             self.rates, self._read_at = {}, None
             raise
+        self.refresh_seconds = REFRESH_SECONDS
         tree, now = parsed.value, self._clock.monotonic()
         uncounted = ", ".join(tree.uncounted)
         self.problem = _SOME_UNCOUNTED.format(uncounted) if uncounted else ""

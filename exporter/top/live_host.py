@@ -17,6 +17,7 @@ from exporter.io.recent_activity import SATURATED, STALLED, RecentActivity
 from exporter.io.sampler import Sampler
 from exporter.io.service_watch import ServiceWatch
 from exporter.io.survey import TopologySurvey
+from exporter.linux.topology import Topology
 from exporter.printable import printable
 from exporter.top.frame import DaemonDrive, DriveLine, Frame, History
 
@@ -48,9 +49,7 @@ class LiveHost:
             interval=interval,
         )
         self._survey = TopologySurvey(settings, clock, self._status, self._sampler.update_drives)
-        self._services = ServiceWatch(
-            clock, lambda: settings, lambda: self._survey.topology, is_exported
-        )
+        self._services = ServiceWatch(clock, lambda: settings, self.topology, is_exported)
         self._survey_seconds = settings.survey.interval_seconds
         self._surveyed_at = self._services_read_at = -math.inf
         self._has_new_device = False
@@ -66,6 +65,10 @@ class LiveHost:
         if now - self._services_read_at >= min(_SERVICES_SECONDS, self._interval * 0.99):
             self._services_read_at = now
             self._status.collect("cgroup", "services", self._services.refresh)
+
+    def topology(self) -> Topology | None:
+        """Returns the last topology; None before the first one."""
+        return self._survey.topology
 
     def frame(self, known: Mapping[str, DaemonDrive], notes: tuple[str, ...] = ()) -> Frame:
         """Returns the current values.

@@ -8,7 +8,7 @@ import pytest
 
 from exporter.config import CgroupSettings, Paths, Settings
 from exporter.errors import NotAvailable
-from exporter.io.service_watch import ServiceWatch
+from exporter.io.service_watch import REFRESH_SECONDS, ServiceWatch
 from exporter.io.services import OTHER
 from tests.fakes import FakeClock
 from tests.linux.test_cgroup_services import enable, service
@@ -59,7 +59,7 @@ def test_rates_of_the_last_interval(host: Host) -> None:
     assert {"mysql.service": 141, "backup.service": 90} == host.read(mysql=1410, backup=900)
     assert {"backup.service": 9} == host.read(backup=90)
     assert {} == host.read()
-    assert "" == host.watch.problem
+    assert ("", REFRESH_SECONDS) == (host.watch.problem, host.watch.refresh_seconds)
 
 
 def test_a_service_that_is_restarted_does_not_count_twice(host: Host) -> None:
@@ -87,6 +87,7 @@ def test_a_host_without_cgroup_v2_has_a_problem_that_says_so(host: Host) -> None
     with pytest.raises(NotAvailable):
         host.read()
     assert "no cgroup v2 with the io controller" in host.watch.problem
+    assert 120 == host.watch.refresh_seconds
 
 
 def test_services_without_accounting_are_counted_together(host: Host) -> None:

@@ -1,0 +1,153 @@
+"""Two programs share a throttled device: `top` and the metrics name both in the right proportion.
+
+fio takes the parts of mysqld and of a backup, each in a control group with a limit. The kernel's
+counters of these groups are the content of io.stat. A machine on which the blkio controller belongs
+to cgroup v1 has the same counters in other files.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from exporter.clock import SystemClock
+from exporter.config import DiskSettings, Paths, Settings
+from exporter.io.service_watch import ServiceWatch
+from exporter.linux.cgroup import parse_io_stat
+from exporter.top.live_host import LiveHost
+from exporter.top.table import services_text
+from tests.duration import PATIENCE_SECONDS
+from tests.rig.cgroup import Limits, ThrottleGroup, v1_settings
+from tests.rig.load import Job, arguments
+from tests.rig.slow_disk import SlowDisk
+
+pytestmark = pytest.mark.real
+pytest_plugins = ("tests.rig.fixtures",)
+
+#: The limit of each service in bytes per second.
+LIMITS = {"mysqld.service": 9_000_000, "xtrabackup.service": 6_000_000}
+
+SECONDS = 4.0
+
+
+def io_stat(group: ThrottleGroup) -> str:
+    """Returns the counters of a group in the format of io.stat."""
+    if group.settings is not v1_settings:
+        return (group.path / "io.stat").read_text()
+    counters: dict[str, dict[str, str]] = {}
+    for file, keys in (
+        ("blkio.throttle.io_service_bytes", {"Read": "rbytes", "Write": "wbytes"}),
+        ("blkio.throttle.io_serviced", {"Read": "rios", "Write": "wios"}),
+    ):
+        for line in (group.path / file).read_text().splitlines():
+            fields = line.split()
+            if len(fields) == 3 and fields[1] in keys:
+                counters.setdefault(fields[0], {})[keys[fields[1]]] = fields[2]
+    return "".join(
+        f"{number} {' '.join(f'{key}={value}' for key, value in values.items())}\n"
+        for number, values in counters.items()
+    )
+
+
+class Tree:
+    """A /sys whose hierarchy of cgroup v2 has a slice with these services."""
+
+    def __init__(self, sys: Path, groups: dict[str, ThrottleGroup]) -> None:
+        self._groups = groups
+        self._counted: dict[str, int] = {}
+        self._slice = sys / "fs/cgroup/system.slice"
+        self._slice.mkdir(parents=True)
+        for name in ("block", "class", "devices"):
+            os.symlink(Path("/sys", name), sys / name)
+        (sys / "fs/cgroup/cgroup.controllers").write_text("io\n")
+        for group in (sys / "fs/cgroup", self._slice):
+            (group / "cgroup.subtree_control").write_text("io\n")
+        for name in groups:
+            (self._slice / name).mkdir()
+        (self._slice / "io.stat").write_text("")
+
+    def update(self) -> dict[str, int]:
+        """Writes the counters; returns the bytes that each service read since the last call."""
+        read = {}
+        for name, group in self._groups.items():
+            text = io_stat(group)
+            (self._slice / name / "io.stat").write_text(text)
+            counted = sum(io.read_bytes for io in parse_io_stat(text).value.values())
+            read[name] = counted - self._counted.get(name, 0)
+            self._counted[name] = counted
+        return read
+
+
+@contextmanager
+def loads(disk: SlowDisk, groups: dict[str, ThrottleGroup]) -> Iterator[None]:
+    """Runs fio in each group."""
+    number = Path("/sys/block", disk.device, "dev").read_text().strip()
+    argv = arguments(
+        disk.path,
+        [Job(pattern="read", depth=4, block_bytes=64 << 10)],
+        seconds=120,
+        largest_bytes=4 << 30,
+    )
+    running = []
+    try:
+        for name, group in groups.items():
+            group.limit(number, Limits(read_bps=LIMITS[name]))
+            running.append(
+                subprocess.Popen(
+                    [*group.prefix, *argv],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+            )
+        yield
+    finally:
+        for process in running:
+            process.terminate()
+        for group in groups.values():
+            group.limit(number, Limits())
+        for process in running:
+            process.wait(PATIENCE_SECONDS)
+
+
+def test_both_services_are_named_in_the_right_proportion(
+    slow_disk: SlowDisk, tmp_path: Path
+) -> None:
+    clock, device = SystemClock(), slow_disk.device
+    with ExitStack() as stack:
+        groups = {name: ThrottleGroup.create() for name in LIMITS}
+        for group in groups.values():
+            stack.callback(group.remove)
+        tree = Tree(tmp_path, groups)
+        settings = Settings(
+            path=Paths(sysfs=tmp_path), disk=DiskSettings(device_include=f"^{device}$")
+        )
+        host = LiveHost(settings, clock, SECONDS)
+        watch = _watch(settings, host)
+        stack.enter_context(loads(slow_disk, groups))
+        clock.sleep(1.0)
+        for is_last in (False, False, True):
+            counted = tree.update()
+            host.tick()
+            watch.refresh()
+            if not is_last:
+                clock.sleep(SECONDS)
+        (drive,) = host.frame({}).drives
+    rates = {rate.service: rate for rate in drive.services}
+    assert ["mysqld.service", "xtrabackup.service"] == [rate.service for rate in drive.services]
+    ratio = rates["mysqld.service"].bytes / rates["xtrabackup.service"].bytes
+    assert counted["mysqld.service"] / counted["xtrabackup.service"] == pytest.approx(ratio)
+    assert 1.5 == pytest.approx(ratio, rel=0.25), "the ratio of the limits"
+    assert drive.read_bytes == pytest.approx(sum(r.bytes for r in drive.services), rel=0.2)
+    assert services_text(drive.services, 2).startswith("mysqld.service ")
+    totals = dict(watch.totals[device])
+    assert totals["mysqld.service"].read_bytes > totals["xtrabackup.service"].read_bytes > 0
+    assert totals["mysqld.service"].reads > 0
+
+
+def _watch(settings: Settings, host: LiveHost) -> ServiceWatch:
+    """Returns the watch of a daemon on the same host."""
+    return ServiceWatch(SystemClock(), lambda: settings, host.topology, lambda _: True)
