@@ -9,6 +9,7 @@ from exporter.pages import charts, judgement
 from exporter.pages.health_list import health_list
 from exporter.pages.live_texts import drive_texts, service_rows, slow_keys
 from exporter.pages.page_texts import (
+    counted,
     day,
     duration,
     escaped,
@@ -102,7 +103,8 @@ def _identity(drive: DriveView, view: HostView, number: int) -> str:
         lines.append(f'<p class="s">{escaped(facts.model)}</p>')
     lines += [f'<p class="s">{escaped(text)}</p>' for text in list(mount_texts(facts))[:2]]
     if len(facts.mounts) > 2:
-        lines.append(f'<p class="s">and {len(facts.mounts) - 2} more filesystems</p>')
+        more = counted(len(facts.mounts) - 2, "more filesystem")
+        lines.append(f'<p class="s">and {more}</p>')
     return f'<div class="id">{"".join(lines)}</div>'
 
 
@@ -125,10 +127,10 @@ def _without_io(drive: DriveView, number: int) -> str:
         text = ", ".join(filter(None, known)) or "Nothing is known about it"
         detail = "The kernel does not list it any more."
     else:
-        state = "No block device of its own"
+        state = "Behind a controller" if facts.below else "No I/O statistics"
         text = facts.model
         below = ", ".join(facts.below)
-        detail = f"The drive is behind a controller and part of {below}." if below else ""
+        detail = f"It is part of {below}." if below else ""
     health = "" if facts.is_missing else health_list(drive, 0.0)
     return (
         f'<div class="cq"><section class="drive gone" id="d{number}" aria-labelledby="t{number}">'

@@ -42,7 +42,7 @@ def smart_note(facts: DriveFacts) -> str:
     """Returns why there is no SMART data, or that the drive sleeps; empty if all is known."""
     smart = facts.smart
     if smart is None:
-        return "not available"
+        return "see the drives behind it" if facts.has_drives_behind else "not available"
     health = smart.health
     if health is not None and health.unreadable:
         return f"not available: {health.unreadable}"

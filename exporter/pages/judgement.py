@@ -17,6 +17,12 @@ from exporter.smart.drive_problems import Status
 #: minutes. The alerts use the same ratio (ssd:threshold:disk_saturated_ratio).
 SEVERE_RATIO = 0.5
 
+#: The smallest saturated time that is critical, in seconds. It applies in the first minute.
+_SEVERE_SECONDS = 30.0
+
+#: A drive that has been stalled for at least this time in seconds, and still is, is critical.
+_STALLED_SECONDS = 3.0
+
 #: Below this busy ratio a drive is called nearly idle.
 _IDLE_RATIO = 0.02
 
@@ -124,13 +130,16 @@ def sentence(drives: Sequence[DriveView]) -> str:
     if not drives:
         return "No drive is monitored. Check --collector.disk.device-include."
     limited = [drive for drive in in_order(drives) if drive.verdict is not Verdict.NONE]
-    parts = [_SENTENCES[drive.verdict].format(name=drive.name) for drive in limited[:2]]
-    if (
-        len(limited) == 1
-        and limited[0].verdict is Verdict.DEVICE
-        and limited[0].facts.carries_mysql
-    ):
-        parts = [f"MySQL waits for {limited[0].name}: the drive is at its limit"]
+    parts = [
+        f"{drive.name} completes no requests"
+        if drive.now is not None and _is_stalled(drive.now)
+        else _SENTENCES[drive.verdict].format(name=drive.name)
+        for drive in limited[:2]
+    ]
+    only = limited[0] if len(limited) == 1 else None
+    if only is not None and only.verdict is Verdict.DEVICE and only.facts.carries_mysql:
+        state = parts[0].replace(only.name, "the drive", 1)
+        parts = [f"MySQL waits for {only.name}: {state}"]
     if len(limited) > 2:
         more = len(limited) - 2
         parts.append(f"{word(more)} more {'has' if more == 1 else 'have'} a bottleneck")
@@ -154,6 +163,8 @@ def why(drive: DriveView, window: str) -> str:
         return ""
     factors = [f for f in (now.read_factor, now.write_factor) if f is not None]
     slower = f"requests take {max(factors):.0f} times as long as usual" if factors else ""
+    if now.verdict is Verdict.DEVICE and _is_stalled(now):
+        return "Requests are in flight, and none completes."
     reasons = {
         Verdict.DEVICE: "It is busy all the time and its queue is full"
         + (f"; {slower}." if slower and max(factors) >= 1.5 else "."),
@@ -182,8 +193,11 @@ def why(drive: DriveView, window: str) -> str:
 def _status(facts: DriveFacts, todos: Sequence[Todo]) -> Status:
     if todos:
         return todos[0].status
-    has_no_data = any(problem.status is Status.UNKNOWN for problem in facts.problems)
-    return Status.UNKNOWN if has_no_data else Status.OK
+    return Status.OK if facts.has_smart_data else Status.UNKNOWN
+
+
+def _is_stalled(now: DriveNow) -> bool:
+    return now.is_stalled and now.stalled_seconds >= _STALLED_SECONDS
 
 
 def _merged(todos: Sequence[Todo]) -> tuple[Todo, ...]:
@@ -218,10 +232,17 @@ def _bottleneck(
 ) -> Iterator[Todo]:
     if now.verdict is Verdict.NONE:
         return
-    severe = (
-        now.verdict is Verdict.DEVICE
-        and window_seconds > 0
-        and now.saturated_seconds >= SEVERE_RATIO * window_seconds
+    if _is_stalled(now):
+        yield Todo(
+            Status.CRITICAL,
+            facts.name,
+            "It completes no requests.",
+            f"It was stalled for {now.stalled_seconds:.0f} of the last {window_seconds:.0f} s.",
+            "Read the kernel log: `journalctl -k`. Check its slot and cable.",
+        )
+        return
+    severe = now.verdict is Verdict.DEVICE and now.saturated_seconds >= max(
+        SEVERE_RATIO * window_seconds, _SEVERE_SECONDS
     )
     text = ""
     if now.verdict is Verdict.DEVICE:
@@ -273,7 +294,7 @@ def _health_sentence(drives: Sequence[DriveView]) -> str:
 
 def _healthy_sentence(drives: Sequence[DriveView]) -> str:
     total = len(drives)
-    unknown = sum(drive.status is Status.UNKNOWN for drive in drives)
+    unknown = sum(not drive.facts.has_smart_data for drive in drives)
     healthy = total - unknown
     if total == 1:
         return f"{drives[0].name} {'has no SMART data' if unknown else 'is healthy'}"

@@ -173,6 +173,7 @@ class SnapshotReader:
             stalled_seconds=counted(statuses, STALLED) * host.interval_seconds,
             peak_bytes=max(*columns[0], *columns[1]),
             is_probed=bool(statuses[-1] & PROBED),
+            is_stalled=bool(statuses[-1] & STALLED),
             read_column=columns[0],
             written_column=columns[1],
             read_await_column=columns[2],
@@ -275,7 +276,7 @@ def drive_facts(
         if activity.drive.leaf:
             device = topology.devices.get(name) if topology else None
             facts[name] = _block_facts(
-                name, activity, device, present.get(name), topology, has_smart=name not in behind
+                name, activity, device, present.get(name), topology, is_volume=name in behind
             )
     for drive in watched:
         name = drive.label
@@ -304,7 +305,7 @@ def _block_facts(
     drive: WatchedDrive | None,
     topology: Topology | None,
     *,
-    has_smart: bool,
+    is_volume: bool,
 ) -> DriveFacts:
     found = () if drive is None else problems(drive, CheckThresholds())
     kernel = None if device is None else device.identity
@@ -316,7 +317,8 @@ def _block_facts(
         name,
         identity=activity.drive.identity,
         kind=activity.drive.kind,
-        smart=drive if has_smart or drive is not None else None,
+        smart=drive,
+        has_drives_behind=is_volume,
         problems=found,
         model=(smart.model if smart else None) or vendor_model,
         serial=(drive.serial if drive else "") or (kernel.serial if kernel else "") or "",

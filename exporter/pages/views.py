@@ -39,6 +39,7 @@ class DriveFacts:
     transport: how the drive is attached, such as nvme or sata; empty if unknown.
     link_bytes_per_second, link_max_bytes_per_second: the speed of the link now and at most.
     below: names of devices that are built on the drive, such as md0.
+    has_drives_behind: True for a volume of a controller whose drives have facts of their own.
     """
 
     name: str
@@ -57,6 +58,19 @@ class DriveFacts:
     link_bytes_per_second: float | None = None
     link_max_bytes_per_second: float | None = None
     below: tuple[str, ...] = ()
+    has_drives_behind: bool = False
+
+    @property
+    def has_smart_data(self) -> bool:
+        """False if nothing is known about the health of the drive.
+
+        A volume of a controller needs no data of its own if its drives are known.
+        """
+        if self.has_drives_behind:
+            return True
+        return self.smart is not None and not any(
+            problem.status is Status.UNKNOWN for problem in self.problems
+        )
 
     @property
     def is_missing(self) -> bool:
@@ -79,8 +93,9 @@ class DriveNow:
     read_limit, write_limit: the smallest awaits that count as slow, in seconds.
     worst_await: the largest await of a second in the last minute, in seconds.
     saturated_seconds, stalled_seconds: of the last five minutes.
+    is_stalled: True if requests were in flight in the last second and none completed.
     is_probed: True if a probe ran on the drive in the last second.
-    reads_now … written: columns of the last samples, the oldest first; empty without I/O.
+    read_column, …: the columns of the last samples, the oldest first; empty without I/O.
     """
 
     verdict: Verdict = Verdict.NONE
@@ -102,6 +117,7 @@ class DriveNow:
     stalled_seconds: float = 0.0
     peak_bytes: float = 0.0
     is_probed: bool = False
+    is_stalled: bool = False
     read_column: Sequence[float] = ()
     written_column: Sequence[float] = ()
     read_await_column: Sequence[float] = ()

@@ -181,6 +181,20 @@ def test_a_drive_that_is_saturated_for_half_of_the_time_is_critical() -> None:
     assert judgement.judged(facts("sda"), now, 300.0).status is Status.CRITICAL
     less = replace(now, saturated_seconds=149.0)
     assert judgement.judged(facts("sda"), less, 300.0).status is Status.WARNING
+    early = replace(now, saturated_seconds=5.0)
+    assert judgement.judged(facts("sda"), early, 6.0).status is Status.WARNING
+
+
+def test_a_drive_that_completes_no_requests_is_critical() -> None:
+    load = Load(40, 20, 0.3, 0.5, Verdict.DEVICE, ((9, 0),))
+    now = replace(columns(load, 1, 300), is_stalled=True, stalled_seconds=9.0)
+    drives = [(facts("sda", roles=("mysql-data",)), now, ())]
+    view = host("h", drives)
+    assert view.drives[0].status is Status.CRITICAL
+    assert "MySQL waits for sda: the drive completes no requests." in view.sentence
+    assert "journalctl -k" in view.todos[0].action
+    short = replace(now, stalled_seconds=1.0)
+    assert judgement.judged(facts("sda"), short, 300.0).status is Status.WARNING
 
 
 @pytest.mark.parametrize(
