@@ -189,19 +189,15 @@ def open_state_file(configured: Path | None, environment: dict[str, str]) -> Sta
         problem = _write_problem(candidate)
         if not problem:
             return StateFile(candidate)
-    log.warning(
-        "no state directory is writable (%s: %s): baselines and counters are lost at the next "
-        "restart; set --state.directory",
-        candidates[-1],
-        problem,
-    )
+    _warn(candidates[-1], problem)
     return None
 
 
 def check_state_directory(configured: Path | None, environment: dict[str, str]) -> None:
     """Checks the directory that `open_state_file` would use, without creating it.
 
-    The arguments are those of `open_state_file`. If no directory is configured, none is required.
+    The arguments are those of `open_state_file`. If no directory is configured, none is required,
+    and a warning is logged.
 
     Raises:
         ConfigError: as `open_state_file`.
@@ -217,6 +213,7 @@ def check_state_directory(configured: Path | None, environment: dict[str, str]) 
             return
     if configured is not None:
         raise _unwritable(configured, problem)
+    _warn(candidates[-1], problem)
 
 
 def existing_directory(configured: Path | None, environment: dict[str, str]) -> Path | None:
@@ -244,6 +241,14 @@ def _refuse_root(directory: Path) -> None:
             "run this as the owner of the directory, set --state.directory to a directory to which"
             " only root can write, or make root its owner",
         )
+
+
+def _warn(directory: Path, problem: str) -> None:
+    log.warning(
+        "no state directory is writable (%s: %s): baselines and counters are lost at the next "
+        "restart; set --state.directory",
+        *(directory, problem),
+    )
 
 
 def _unwritable(directory: Path, problem: str) -> ConfigError:
