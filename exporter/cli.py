@@ -5,6 +5,7 @@ way. All settings can be set in a TOML file.
 """
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -24,6 +25,9 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+#: Permissions of the file of --output: node_exporter runs as another user.
+_PAGE_MODE = 0o644
 
 #: Flags that override one key of the configuration file. The values are the key, the placeholder
 #: of the flag's argument, and the help text.
@@ -116,6 +120,12 @@ def parser() -> _Parser:
         help="check the configuration and exit",
     )
     p.add_argument("--once", action="store_true", help="print the metrics once and exit")
+    p.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="with --once: replace this file in one step, for node_exporter's textfile collector",
+    )
     p.add_argument("--version", action="version", version=f"ssd-exporter {__version__}")
     _add_settings(p, _FLAGS)
     p.add_grouped_argument(
@@ -273,6 +283,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(argv)
 
 
+def _require_once(arguments: argparse.Namespace) -> None:
+    if arguments.output is not None and not arguments.once:
+        raise ConfigError("--output requires --once")
+
+
+def _print_once(chosen: Settings, output: Path | None) -> None:
+    """Writes the metrics page to stdout, or replaces a file in one step.
+
+    Raises:
+        ConfigError: the file cannot be written. An earlier file is unchanged.
+    """
+    from exporter import daemon, untrusted_file  # noqa: PLC0415
+
+    if output is None:
+        daemon.print_page(chosen, dict(os.environ), sys.stdout.buffer)
+        return
+    page = io.BytesIO()
+    daemon.print_page(chosen, dict(os.environ), page)
+    try:
+        untrusted_file.replace_at(output, page.getvalue(), _PAGE_MODE)
+    except OSError as e:
+        raise ConfigError(f"cannot write {output}: {e.strerror}; does its directory exist?") from e
+
+
 def _run(argv: Sequence[str] | None) -> int:
     if os.getpid() == 1:
         # The kernel drops signals for which PID 1 has no handler. Without this handler, SIGTERM
@@ -293,6 +327,7 @@ def _run(argv: Sequence[str] | None) -> int:
             return command.run(chosen, arguments)
         _reject_unknown_command(words)
         arguments = parser().parse_args(words)
+        _require_once(arguments)
         chosen = settings(arguments)
         logs.configure(chosen.log.level, chosen.log.format)
         # Imported late: --help and mistakes in the flags do not need the daemon.
@@ -302,7 +337,7 @@ def _run(argv: Sequence[str] | None) -> int:
             daemon.check(chosen, dict(os.environ))
             sys.stdout.write("the configuration is valid\n")
         elif arguments.once:
-            daemon.print_page(chosen, dict(os.environ), sys.stdout.buffer)
+            _print_once(chosen, arguments.output)
         else:
             daemon.serve(chosen, _reread(arguments), dict(os.environ))
     except ConfigError as e:

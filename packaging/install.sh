@@ -192,7 +192,7 @@ done
 for file in "$here"/systemd/*.tmpfiles; do
   put 644 "$file" "$prefix/lib/tmpfiles.d/$(basename "$file" .tmpfiles).conf"
 done
-for file in "$here"/systemd/*.conf; do
+for file in "$here"/systemd/*.conf "$here"/systemd/textfile/*; do
   put 644 "$file" "$share/doc/ssd-exporter/examples/${file##*/}"
 done
 put_settings "$here/systemd/config.toml" "$etc/ssd-exporter/config.toml"

@@ -78,7 +78,7 @@ def test_every_flag_with_a_value_is_tested_here() -> None:
         for action in parser()._actions
         if action.option_strings and action.nargs != 0
     }
-    assert {*FLAGS, "--config.file"} == takes_value
+    assert {*FLAGS, "--config.file", "--output"} == takes_value
 
 
 def test_the_address_may_be_given_several_times() -> None:
@@ -223,6 +223,31 @@ def test_once_includes_smart_data(tmp_path: Path) -> None:
     done = run("--once", *flags, f"--smartctl.path={stand_in.program}")
     assert 'ssd_smart_temperature_celsius{device="bus/0:megaraid,3",serial="S1"' in done.stdout
     assert 'ssd_collector_success{collector="smart"} 1' in done.stdout
+
+
+def test_once_replaces_the_output_file_in_one_step(tmp_path: Path) -> None:
+    output = tmp_path / "ssd.prom"
+    output.write_text("old")
+    with output.open() as reading:
+        flags = f"--state.directory={tmp_path}", f"--output={output}", "--no-collector.smart"
+        done = run("--once", *flags)
+        assert (0, "") == (done.returncode, done.stdout)
+        assert "old" == reading.read(), "a reader of the old file is not disturbed"
+    assert "ssd_exporter_build_info" in output.read_text()
+    assert 0o644 == output.stat().st_mode & 0o777
+    assert [output.name] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_an_output_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    output = tmp_path / "missing" / "ssd.prom"
+    done = run("--once", f"--state.directory={tmp_path}", f"--output={output}")
+    assert 2 == done.returncode
+    assert done.stderr.splitlines()[-1].startswith(f"ssd-exporter: cannot write {output}: No such")
+
+
+def test_output_requires_once() -> None:
+    done = run("--output=/nowhere/ssd.prom")
+    assert (2, "ssd-exporter: --output requires --once\n") == (done.returncode, done.stderr)
 
 
 def test_once_without_a_way_to_read_the_drives_says_so(tmp_path: Path) -> None:

@@ -116,6 +116,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "command_help": set(),
     "cli": {
+        "untrusted_file",
         *("", "command_help", "commands", "config", "config_validation", "daemon", "errors"),
         *("logs", "printable", "threads"),
     },

@@ -94,6 +94,8 @@ def test_all_files_are_installed(stage: Path, prefix: Path) -> None:
         "share/bash-completion/completions/ssd-exporter",
         "share/doc/ssd-exporter/README.md",
         "share/doc/ssd-exporter/examples/probe.conf",
+        "share/doc/ssd-exporter/examples/ssd-exporter-textfile.service",
+        "share/doc/ssd-exporter/examples/ssd-exporter-textfile.timer",
         "share/man/man1/ssd-exporter.1",
         "share/ssd-exporter/alerts/runbooks/SSD.md",
     } == files(prefix)
