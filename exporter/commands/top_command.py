@@ -126,10 +126,10 @@ def _run(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 COMMAND = Command(
-    description="""Show the drives of this host live: throughput, latency, queue, verdict, and the
-services that cause the I/O. It samples the kernel's counters itself and needs no daemon and no
-privileges. From a running daemon it takes wear, temperature and the latency baselines.
-Press ? for the keys. If the output is not a terminal, it prints one interval.""",
+    description="Show the drives of this host live: throughput, latency, queue, verdict, and the"
+    " services that cause the I/O. It samples the kernel's counters itself and needs no daemon and"
+    " no privileges. From a running daemon it takes wear, temperature and the latency baselines."
+    " Press ? for the keys. If the output is not a terminal, it prints one interval.",
     add_arguments=_add_arguments,
     run=_run,
 )

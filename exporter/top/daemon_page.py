@@ -78,8 +78,11 @@ class DaemonPage:
             return
         try:
             status, text = self._get()
-        except http.client.HTTPException:
+        except (http.client.HTTPException, ConnectionResetError):
+            # A TLS server closes the connection, or answers with an alert.
             self.drives, self.note = {}, self._missing("it does not answer in plain HTTP (TLS?)")
+        except TimeoutError:
+            self.drives, self.note = {}, self._missing("it does not answer in time")
         except OSError:
             self.drives = {}
             self.note = self._missing("no daemon answers; start it or use --url")

@@ -144,8 +144,10 @@ def throughput(drive: DriveLine) -> list[float]:
 
 
 def slowdown(ratio: float | None) -> str:
-    """Returns the multiple of the baseline; "-" for None."""
-    return "-" if ratio is None else f"{compact(ratio)}×"
+    """Returns the multiple of the baseline, without decimals below 1; "-" for None."""
+    if ratio is None:
+        return "-"
+    return f"{compact(ratio)}×" if ratio >= 0.95 else "<1×"
 
 
 def temperature(drive: DriveLine) -> str:

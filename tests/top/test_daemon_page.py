@@ -1,6 +1,7 @@
 """Asking a daemon over HTTP: what is read, and what is said without an answer."""
 
-import ssl
+import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -92,8 +93,6 @@ def test_tls_is_a_note() -> None:
 @contextmanager
 def raw_server(answer: Callable[[], bytes]) -> Iterator[str]:
     """A server that sends these bytes to the first client, and closes at the end."""
-    import socket  # noqa: PLC0415
-
     with socket.create_server(("127.0.0.1", 0)) as listening:
         done = threading.Event()
 
@@ -114,11 +113,27 @@ def raw_server(answer: Callable[[], bytes]) -> Iterator[str]:
 
 def test_a_server_that_speaks_something_else_is_a_note() -> None:
     """A TLS server answers a plain request with an alert: record type 21."""
-    with raw_server(lambda: b"\x15\x03\x01\x00\x02\x02\x46") as url:
+    with raw_server(lambda: b"\x15\x03\x01\x00\x02\x02\x46\r\n") as url:
         page = DaemonPage(url)
         page.refresh(0)
-    assert "no wear, temperature and baselines" in page.note
-    assert ssl.TLSVersion.TLSv1.value == 0x0301
+    assert "does not answer in plain HTTP (TLS?)" in page.note
+
+
+def test_a_closed_connection_is_a_note() -> None:
+    """The daemon with TLS resets the connection: a plain request is no handshake."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def reset() -> None:
+            client, _ = listening.accept()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.close()
+
+        thread = threading.Thread(target=reset)
+        thread.start()
+        page = DaemonPage(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        page.refresh(0)
+        thread.join()
+    assert "(TLS?)" in page.note
 
 
 def test_a_daemon_that_hangs_delays_the_screen_by_a_second_at_most() -> None:
