@@ -12,6 +12,7 @@ _HEAD = """\
 All metric families, generated from the catalogue by `make docs`. Names contain the base unit,
 ratios are fractions (1 is 100 %), and every counter ends in `_total`. **An unknown value has no
 sample; it is never 0.** `device` is the kernel's name of the block device, as in node_exporter.
+[Joins](docs/joins.md) shows how families are combined, for example a drive with its role.
 """
 
 
