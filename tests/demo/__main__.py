@@ -14,7 +14,7 @@ from stack import session
 from stack.__main__ import ROOT, show
 from stack.configuration import configuration, notifying
 from stack.notifications import NotificationReceiver
-from stack.programs import HOST, Program, alertmanager, prometheus
+from stack.programs import Program, alertmanager, prometheus
 from tests.demo.machines import LiveMachine, keep_running, machines
 
 #: Interval of scrapes and of the evaluation of rules, and the longest `for` of an alert.
@@ -29,6 +29,7 @@ Alertmanager  http://{alertmanager}/   (notifications are printed here)
 
 The commands work on them too:
   {command} check --config.file={config}
+  {command} top --config.file={config}
 
 Data and logs are in {directory}. Ctrl-C stops everything.
 """
@@ -56,7 +57,10 @@ def main() -> int:
         with NotificationReceiver(arguments.notifications, show):
             for machine in hosts:
                 shutil.rmtree(directory / machine.name, ignore_errors=True)
-            live = [LiveMachine(machine, directory / machine.name) for machine in hosts]
+            live = [
+                LiveMachine(machine, directory / machine.name, program.port)
+                for machine, program in zip(hosts, exporters, strict=True)
+            ]
             rules = _rules(directory / "rules")
             config.write_text(_configuration(rules, exporters, programs[-2]))
             example = (ROOT / "alerts" / "examples" / "alertmanager.yml").read_text()
@@ -98,10 +102,7 @@ def _arguments() -> argparse.Namespace:
 
 def _exporter(name: str, port: int, directory: Path) -> Program:
     """The exporter of this checkout on a simulated host."""
-    flags = (
-        *(sys.executable, "-m", "exporter", f"--web.listen-address={HOST}:{port}"),
-        f"--config.file={directory / 'config.toml'}",
-    )
+    flags = (sys.executable, "-m", "exporter", f"--config.file={directory / 'config.toml'}")
     return Program(f"exporter-{name}", (), "", port, "--exporter", "/metrics", flags)
 
 

@@ -31,6 +31,9 @@ _VERSION = "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)"
 
 #: Short intervals, so that everything is visible within a minute.
 _CONFIG = """# Written by `make demo`.
+[web]
+listen_address = "127.0.0.1:{port}"
+
 [path]
 procfs = "{root}/proc"
 sysfs = "{root}/sys"
@@ -141,8 +144,9 @@ def machines() -> list[Machine]:
 class LiveMachine:
     """The files of a host below a directory, which a thread keeps up to date."""
 
-    def __init__(self, machine: Machine, root: Path) -> None:
+    def __init__(self, machine: Machine, root: Path, port: int) -> None:
         self.machine = machine
+        self._port = port
         self.root = root
         self.config = root / "config.toml"
         self._proc = root / "proc"
@@ -210,7 +214,8 @@ class LiveMachine:
         (self._proc / "1/mountinfo").write_text(mounts)
         mysqld = ["/usr/sbin/mysqld", "--datadir=/var/lib/mysql"]
         trees.process(self._proc, 4711, mysqld, mounts)
-        self.config.write_text(_CONFIG.format(root=self.root, smartctl=smartctl.program))
+        text = _CONFIG.format(root=self.root, smartctl=smartctl.program, port=self._port)
+        self.config.write_text(text)
 
     def _write_drive(self, sys: trees.Sys, number: int, drive: DemoDrive) -> tuple[str, str, str]:
         """Returns the name of the device node, the type for smartctl and the serial number."""
