@@ -107,11 +107,13 @@ class DiskSettings:
     are excluded.
 
     request_sizes: export histograms of request sizes.
+    histograms: export histograms of busy ratio, queue depth and await.
     """
 
     device_include: str = ""
     device_exclude: str = ""
     request_sizes: bool = False
+    histograms: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -325,6 +325,7 @@ class Monitor:
             self._clock.monotonic(),
             self.settings.rules.saturation,
             request_sizes=self.settings.disk.request_sizes,
+            histograms=self.settings.disk.histograms,
         )
         if self.settings.compat.node_exporter:
             yield from compat_collector.disk_samples(self.sampler)

@@ -39,7 +39,12 @@ COUNTERS: tuple[tuple[MetricDesc, Callable[[DiskStats], float | None]], ...] = (
 
 
 def samples(
-    sampler: Sampler, now: float, rules: SaturationRules, *, request_sizes: bool
+    sampler: Sampler,
+    now: float,
+    rules: SaturationRules,
+    *,
+    request_sizes: bool,
+    histograms: bool = True,
 ) -> Iterator[Sample]:
     """Yields the samples of every device in the sampler's last reading of /proc/diskstats.
 
@@ -47,13 +52,17 @@ def samples(
     rules: the thresholds of saturation. Until the normal latency of a device has been learned,
         `await_floor_seconds` is exported instead, by the class of the device.
     request_sizes: True yields also the histograms of request sizes.
+    histograms: False omits the histograms of busy ratio, queue depth and await.
     """
     disks = sampler.disks or {}
     series = [(name,) for name in disks]
     for desc, count in COUNTERS:
         yield from desc.samples(series, map(count, disks.values()))
     activities = [sampler.activities[name] for name in disks]
-    yield from _distributions(series, disks, activities, request_sizes=request_sizes)
+    if histograms:
+        yield from _distributions(series, disks, activities)
+    if request_sizes:
+        yield from _request_sizes(series, activities)
     yield from metrics.STALLED.samples(
         series, [activity.stalled_seconds for activity in activities]
     )
@@ -76,8 +85,6 @@ def _distributions(
     series: Sequence[tuple[str, ...]],
     disks: Mapping[str, DiskStats],
     activities: Sequence[DiskActivity],
-    *,
-    request_sizes: bool,
 ) -> Iterator[Sample]:
     yield from metrics.BUSY_RATIO.samples(
         series, [activity.busy_ratio.buckets() for activity in activities]
@@ -96,14 +103,18 @@ def _distributions(
         for disk, activity in zip(disks.values(), activities, strict=True)
     ]
     yield from metrics.FLUSH_AWAIT.samples(series, flushes)
-    if request_sizes:
-        for desc, sizes in (
-            (metrics.READ_SIZE, [activity.read_size for activity in activities]),
-            (metrics.WRITE_SIZE, [activity.write_size for activity in activities]),
-        ):
-            yield from desc.samples(
-                series, [None if size is None else size.buckets() for size in sizes]
-            )
+
+
+def _request_sizes(
+    series: Sequence[tuple[str, ...]], activities: Sequence[DiskActivity]
+) -> Iterator[Sample]:
+    for desc, sizes in (
+        (metrics.READ_SIZE, [activity.read_size for activity in activities]),
+        (metrics.WRITE_SIZE, [activity.write_size for activity in activities]),
+    ):
+        yield from desc.samples(
+            series, [None if size is None else size.buckets() for size in sizes]
+        )
 
 
 def _maxima(

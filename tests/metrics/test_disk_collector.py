@@ -95,6 +95,26 @@ def test_histograms_contain_the_last_second(machine: Machine) -> None:
         assert {("sdx", "1m"): pytest.approx(worst)} == families[name]
 
 
+def test_without_histograms_counters_and_maxima_remain(machine: Machine) -> None:
+    machine.disks(NEW)
+    machine.tick()
+    machine.disks(grown(NEW, **BUSY))
+    machine.tick()
+    found = page(
+        disk_collector.samples(
+            machine.sampler,
+            machine.clock.monotonic(),
+            SaturationRules(),
+            request_sizes=False,
+            histograms=False,
+        )
+    )
+    left_out = shown(machine).keys() - found.keys()
+    names = ("busy_ratio", "queue_depth", "read_await_seconds", "write_await_seconds")
+    assert {*(f"ssd_disk_{name}" for name in names), "ssd_disk_flush_await_seconds"} == left_out
+    assert {"ssd_disk_busy_ratio_max", "ssd_disk_saturated_seconds_total"} <= found.keys()
+
+
 def test_request_sizes_are_exposed_if_enabled(machine: Machine) -> None:
     machine.disks(NEW)
     machine.tick()
