@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from exporter.pages.live_site import LiveSite
 
 
+#: The paths of the pages, except those of drives. A request for another path, such as one of a
+#: scanner, must not load the code of the pages.
+_PATHS = frozenset({"/", "/live.json", "/page.css", "/page.js"})
+
+
 class LivePages:
     """Answers requests for the pages for people. Several threads may call `respond`.
 
@@ -30,6 +35,8 @@ class LivePages:
 
     def respond(self, request: Request) -> Response | None:
         """Returns the response; None for a path that is not one of the pages."""
+        if request.path not in _PATHS and not request.path.startswith("/drive/"):
+            return None
         with self._lock:
             if self._site is None:
                 self._site = self._loaded()

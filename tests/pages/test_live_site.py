@@ -2,15 +2,19 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from exporter.config import Settings
+from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.recent_activity import SAMPLES
 from exporter.io.survey import TopologySurvey
+from exporter.live_pages import LivePages
 from exporter.pages.live_site import POLICY, LiveSite
 from exporter.pages.snapshot import PageSources, SnapshotReader
 from exporter.pages.views import HostView
+from exporter.smart.poll_document import Heartbeat
 from exporter.web.http_message import Request, Response
 from exporter.web.site import Site
 from tests.io.machine import ALL_IDLE, CALM, FULL, Machine
@@ -161,3 +165,65 @@ def test_values_come_from_the_sampler(tmp_path: Path) -> None:
     assert "sdx is at its limit. sdx needs attention." == view.sentence
     its.tick()
     assert 0.0 == SnapshotReader(sources).read().now.transferred[-1]
+
+
+class NoAgent:
+    """SMART data that an agent should provide, and none runs."""
+
+    def __init__(self, heartbeat: Heartbeat | None) -> None:
+        self.heartbeat = heartbeat
+        self.polls_itself = False
+        self.drives = self.source = self
+
+    def watched(self) -> list[WatchedDrive]:
+        return []
+
+
+def sources_of(its: Machine, **more: Any) -> PageSources:
+    settings = Settings()
+    survey = TopologySurvey(settings, its.clock, its.collector_status, lambda _drives: None)
+    known = PageSources(
+        settings=lambda: settings,
+        sampler=its.sampler,
+        survey=survey,
+        health=None,
+        clock=its.clock,
+        collector_status=its.collector_status,
+        problem=lambda: "",
+    )
+    return replace(known, **more)
+
+
+def running(tmp_path: Path) -> Machine:
+    its = Machine(tmp_path)
+    its.disks(NEW)
+    its.cpus(ALL_IDLE)
+    its.waiting(0.0)
+    for _ in range(25):
+        its.tick()
+    return its
+
+
+def test_a_missing_agent_is_an_entry_of_the_list(tmp_path: Path) -> None:
+    its = running(tmp_path)
+    wall = its.clock.wall()
+    for heartbeat in (None, Heartbeat(wall - 1000, 15.0)):
+        view = SnapshotReader(sources_of(its, health=NoAgent(heartbeat))).read()
+        (todo,) = view.todos
+        assert "systemctl start ssd-smart-agent" in todo.action
+        assert "No SMART data." in answer(site(view), "/").body.decode()
+    alive = NoAgent(Heartbeat(wall - 10, 15.0))
+    assert () == SnapshotReader(sources_of(its, health=alive)).read().todos
+
+
+def test_a_sampler_that_stopped_is_the_first_entry(tmp_path: Path) -> None:
+    stopped = sources_of(running(tmp_path), problem=lambda: "no sample for 12 seconds")
+    (todo,) = SnapshotReader(stopped).read().todos
+    assert "No sample for 12 seconds." == todo.text
+    assert todo.status.name == "CRITICAL"
+
+
+def test_another_path_does_not_load_the_code_of_the_pages() -> None:
+    pages = LivePages(None, lambda: "", None)  # type: ignore[arg-type]
+    assert pages.respond(Request("GET", "/favicon.ico", "", {})) is None
+    assert pages._site is None
