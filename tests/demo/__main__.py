@@ -29,7 +29,7 @@ Alertmanager  http://{alertmanager}/   (notifications are printed here)
 
 The commands work on them too:
   {command} check --config.file={config}
-  {command} top --config.file={config}
+  {command} top --config.file={config} --url=http://{db5}
 
 Data and logs are in {directory}. Ctrl-C stops everything.
 """
@@ -84,6 +84,7 @@ def main() -> int:
             prometheus=programs[-1].address,
             command=Path(sys.executable).parent / "ssd-exporter",
             config=directory / "db5" / "config.toml",
+            db5=exporters[4].address,
             directory=directory,
         )
 
