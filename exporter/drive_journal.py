@@ -8,7 +8,7 @@ and when a verdict lasts or ends.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from exporter.drives.watched_drive import WatchedDrive
@@ -17,13 +17,19 @@ from exporter.io.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class JournalRules:
-    """When a verdict becomes a line of the log.
+    """When a change becomes a line of the log.
 
     verdict_seconds: a verdict is sustained if it lasts at least this time. It has ended if another
         verdict, or none, lasts that long.
+    changes_per_hour: the number of lines about a device that disappears, returns or is replaced.
+        Further changes are not logged, so that a loose contact does not fill the journal.
     """
 
     verdict_seconds: float = 300.0
+    changes_per_hour: int = 4
+
+
+_HOUR = 3600.0
 
 
 #: A line of the log: its level, as in `logging`, and its text.
@@ -46,6 +52,7 @@ class DriveJournal:
     rules: JournalRules = field(default_factory=JournalRules)
     _disks: Mapping[str, str] | None = None
     _gone: dict[str, str] = field(default_factory=dict)
+    _changed_at: dict[str, list[float]] = field(default_factory=dict)
     _failing: set[str] = field(default_factory=set)
     _verdicts: dict[str, _Sustained] = field(default_factory=dict)
 
@@ -66,12 +73,34 @@ class DriveJournal:
         verdicts: the current verdict of each device.
         """
         return [
-            *self._changed_disks(disks),
+            *self._limited(now, self._changed_disks(disks)),
             *self._changed_health(drives),
             *self._changed_verdicts(now, verdicts),
         ]
 
-    def _changed_disks(self, disks: Mapping[str, str]) -> Iterator[Line]:
+    def _limited(self, now: float, changes: Iterable[tuple[str, Line]]) -> Iterator[Line]:
+        """Yields the lines of changes, at most `changes_per_hour` for each device and one more."""
+        most = self.rules.changes_per_hour
+        within_an_hour = {
+            name: [at for at in times if now - at < _HOUR]
+            for name, times in self._changed_at.items()
+        }
+        self._changed_at = {name: times for name, times in within_an_hour.items() if times}
+        for name, line in changes:
+            times = self._changed_at.setdefault(name, [])
+            if len(times) > most:
+                continue
+            times.append(now)
+            if len(times) <= most:
+                yield line
+            else:
+                text = (
+                    "disappears and returns repeatedly: check its cable and slot. Further changes"
+                )
+                yield logging.WARNING, f"drive {name} {text} are not logged for an hour"
+
+    def _changed_disks(self, disks: Mapping[str, str]) -> Iterator[tuple[str, Line]]:
+        """Yields the name of each device that has changed, and the line about it."""
         before, self._disks = self._disks, dict(disks)
         if before is None:
             return
@@ -80,30 +109,31 @@ class DriveJournal:
             after = disks.get(name)
             if after is None and identity not in present:
                 self._gone[name] = identity
-                yield logging.WARNING, f"drive {name} ({identity}) has disappeared"
+                yield name, (logging.WARNING, f"drive {name} ({identity}) has disappeared")
             elif after is not None and after != identity:
-                yield logging.WARNING, f"drive {name} was replaced: {identity} by {after}"
+                yield name, (logging.WARNING, f"drive {name} was replaced: {identity} by {after}")
         for name, identity in disks.items():
             if name in before:
                 continue
             last = self._gone.pop(name, None)
             if last is None:
-                yield logging.INFO, f"drive {name} ({identity}) was added"
+                yield name, (logging.INFO, f"drive {name} ({identity}) was added")
             elif last == identity:
-                yield logging.INFO, f"drive {name} ({identity}) has returned"
+                yield name, (logging.INFO, f"drive {name} ({identity}) has returned")
             else:
-                yield logging.WARNING, f"drive {name} was replaced: {last} by {identity}"
+                yield name, (logging.WARNING, f"drive {name} was replaced: {last} by {identity}")
 
     def _changed_health(self, drives: Sequence[WatchedDrive]) -> Iterator[Line]:
         for drive in drives:
-            if drive.health is None or drive.health.healthy is None:
+            is_failing = None if drive.health is None else drive.health.predicts_failure
+            if is_failing is None:
                 continue
             name = f"drive {drive.label} (serial {drive.serial or 'unknown'})"
             key = f"{drive.label} {drive.serial}"
-            if not drive.health.healthy and key not in self._failing:
+            if is_failing and key not in self._failing:
                 self._failing.add(key)
                 yield logging.WARNING, f"{name} predicts its own failure: replace it"
-            elif drive.health.healthy and key in self._failing:
+            elif not is_failing and key in self._failing:
                 self._failing.remove(key)
                 yield logging.INFO, f"{name} no longer predicts its failure"
         known = {f"{drive.label} {drive.serial}" for drive in drives}

@@ -57,6 +57,28 @@ def test_a_drive_predicts_its_failure_once(journal: DriveJournal) -> None:
     assert level == INFO
 
 
+def test_a_drive_that_is_only_too_hot_does_not_predict_its_failure(journal: DriveJournal) -> None:
+    """smartctl reports it as failing."""
+    warnings = {"temperature": True, "spare": False}
+    hot = DriveHealth(healthy=False, critical_warnings=warnings)
+    worn = DriveHealth(healthy=False, critical_warnings={**warnings, "spare": True})
+    drives = [WatchedDrive("sda", "S1", "/dev/sda", health=health) for health in (hot, worn)]
+    assert [] == journal.observe(1.0, BOTH, drives[:1], {})
+    assert 1 == len(journal.observe(2.0, BOTH, drives[1:], {}))
+
+
+def test_a_drive_that_flaps_has_five_lines_an_hour(journal: DriveJournal) -> None:
+    lines: list[str] = []
+    for second in range(2, 3600, 2):
+        disks = BOTH if second % 4 else {"sda": "F900 S1"}
+        lines += [text for _, text in journal.observe(float(second), disks, [], {})]
+    assert 5 == len(lines)
+    assert "check its cable and slot" in lines[-1]
+    # Another drive is not affected, and neither is this one after an hour without a change.
+    assert 1 == len(journal.observe(3601.0, {"sdb": "F900 S2"}, [], {}))
+    assert 2 == len(journal.observe(9000.0, {"sda": "F900 S1"}, [], {}))
+
+
 def test_a_verdict_that_lasts_is_logged_once_and_when_it_ends(journal: DriveJournal) -> None:
     lines = [
         journal.observe(float(second), BOTH, [], {"sda": verdict})

@@ -237,6 +237,18 @@ class DriveHealth:
     unreadable: str = ""
     rejected: tuple[RejectedValue, ...] = ()
 
+    @property
+    def predicts_failure(self) -> bool | None:
+        """True if the drive reports that it is failing; None if it reports no assessment.
+
+        smartctl reports an NVMe drive as failing if any critical warning is set. A warning for the
+        temperature alone is not a failure.
+        """
+        if self.healthy is None:
+            return None
+        is_set = {name for name, value in self.critical_warnings.items() if value}
+        return not self.healthy and is_set != {"temperature"}
+
 
 @dataclass(frozen=True, slots=True)
 class DriveReport:

@@ -67,7 +67,7 @@ def link_text(facts: DriveFacts) -> tuple[str, str] | None:
 
 
 def _health_rows(facts: DriveFacts, health: DriveHealth, at: float) -> Iterator[str]:
-    if health.healthy is False:
+    if health.predicts_failure:
         yield _row("Health", "the drive reports that it is failing", "crit")
     smart = facts.smart
     if health.endurance is not None:
