@@ -136,10 +136,16 @@
     return answer;
   });
 
-  // Replaces the content by that of the page as it is now. Returns false if the reader uses it.
+  // Returns a selector of the element with the focus, which also finds it in a newer page.
+  function focused() {
+    const node = document.activeElement, details = node.closest("#page details");
+    if (node.matches("#page a")) return "#page a[href=\"" + CSS.escape(node.getAttribute("href")) + "\"]";
+    return node.matches("summary") && details ? "#" + details.id + " summary" : null;
+  }
+
+  // Replaces the content by that of the page as it is now. The focus stays where it is.
   async function reload() {
-    const page = one("#page"), selected = String(getSelection());
-    if (page.contains(document.activeElement) || selected) return false;
+    const page = one("#page");
     const text = await (await get(location.pathname)).text();
     const fresh = new DOMParser().parseFromString(text, "text/html");
     if (!fresh.querySelector("#page")) throw new Error("no page");
@@ -147,14 +153,15 @@
       const same = fresh.getElementById(details.id);
       if (same) same.open = true;
     }
+    const selector = focused();
     page.replaceChildren(...fresh.querySelector("#page").childNodes);
+    if (selector && one(selector)) one(selector).focus({ preventScroll: true });
     one("#foot").replaceWith(fresh.querySelector("#foot"));
     const say = one(".say"), now = fresh.querySelector(".say").textContent;
     if (say.textContent !== now) say.textContent = now;
     document.title = fresh.title;
     remember();
     over = [...texts.entries()].filter(([, node]) => node.closest(".over")).map(([key]) => key);
-    return true;
   }
 
   async function poll() {
@@ -162,12 +169,12 @@
     const from = drive ? "&drive=" + encodeURIComponent(drive) : "";
     const ask = (since) => get("/live.json?since=" + since + from + open).then((answer) => answer.json());
     let since = number, data = await ask(since);
-    if (data.n < since || (state !== null && data.st !== state)) {
-      if (!(await reload())) { if (data.st !== state) { one(".clk").textContent = data.at; return; } }
+    // A new minute brings new SMART values. It must not destroy what the reader has selected.
+    const isOld = minute !== null && data.m !== minute && !String(getSelection());
+    if (data.n < since || (state !== null && data.st !== state) || isOld) {
+      await reload();
       since = 0;
       data = await ask(since);
-    } else if (minute !== null && data.m !== minute) {
-      if (await reload()) { since = 0; data = await ask(since); }
     }
     state = data.st; minute = data.m;
     apply(data, since);

@@ -205,10 +205,22 @@ def test_open_details_stay_open_and_their_numbers_move(window: Browser, server: 
     row = '#rest [data-k="d20:wb"]'
     before = text(window, row)
     wait_until(lambda: text(window, row) != before)
-    window.script("document.activeElement.blur()")
     server.show("24")
     wait_until(lambda: "nvme7n1 is at its limit" in text(window, ".say"))
     assert window.driver.find_element(By.ID, "rest").get_attribute("open")
+    assert "summary" == window.script("return document.activeElement.localName")
+
+
+def test_the_focus_stays_on_a_link_when_the_content_changes(
+    window: Browser, server: PageServer
+) -> None:
+    server.show("one")
+    window.open(server.address)
+    wait_until(lambda: is_live(window))
+    window.script("document.querySelector('#page h3 a').focus()")
+    server.show("one in trouble")
+    wait_until(lambda: "At its limit." in text(window, "#page"))
+    assert "/drive/nvme0n1" == window.script("return document.activeElement.getAttribute('href')")
 
 
 def test_the_height_does_not_change_while_numbers_move(window: Browser, server: PageServer) -> None:
