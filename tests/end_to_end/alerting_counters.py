@@ -33,6 +33,7 @@ class Counters:
         self._disks = dict(disks)
         self._cpus = _IDLE
         self._waiting = _HARDLY
+        self._completions: Mapping[str, growth.Gains] = {}
         self._carried: dict[tuple[str, str, str], float] = {}
         self._grown_at = time.monotonic()
         self._lock = threading.Lock()
@@ -56,6 +57,11 @@ class Counters:
         with self._lock:
             self._cpus = {**_IDLE, **cpus}
 
+    def completes(self, **softirqs: int) -> None:
+        """Sets how many requests per second the softirqs of each CPU complete; normally none."""
+        with self._lock:
+            self._completions = {"BLOCK": softirqs} if softirqs else {}
+
     def rows(self, changed: Callable[[str], str]) -> None:
         """Changes the rows of diskstats."""
         with self._lock:
@@ -72,6 +78,8 @@ class Counters:
             self.stood_still_seconds = max(self.stood_still_seconds, 0.0 if calm else seconds)
             self._grow("proc/diskstats", growth.diskstats, self._disks, seconds)
             self._grow("proc/stat", growth.stat, self._cpus, seconds)
+            if self._completions:
+                self._grow("proc/softirqs", growth.softirqs, self._completions, seconds)
             for file in _PRESSURES:
                 if (self._place / file).exists():
                     totals = self._whole(file, "", self._waiting, seconds)

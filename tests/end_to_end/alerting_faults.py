@@ -36,8 +36,10 @@ def stalled(act: Act) -> Iterator[Until]:
 
 def softirq(act: Act) -> Iterator[Until]:
     act.host.counters.computes(cpu0={"user": 5, "system": 5, "softirq": 90})
+    act.host.counters.completes(CPU0=20_000)
     yield act.fires("SSDCPUSoftirqBottleneck")
     act.host.counters.computes()
+    act.host.counters.completes()
     yield act.is_resolved("SSDCPUSoftirqBottleneck")
 
 
