@@ -16,7 +16,7 @@ SECONDS ?= 300
 RUNS   ?= 10
 # Tests that mostly wait: for real disks, programs and intervals. Eight of them share two cores.
 WAITING := $(addprefix tests/,end_to_end io probe programs rig smart systemd web)
-WAITING += $(addprefix tests/commands/test_,bench.py probe_command.py slc.py steady_state_command.py) tests/stack
+WAITING += $(addprefix tests/commands/test_,bench.py probe_command.py slc.py steady_state_command.py) tests/stack tests/top tests/pages/test_browser.py
 # Tests of packages, images and simulated months, which `make quick` omits.
 BUILDING := $(addprefix tests/,image month packaging)
 # Processes get the groups of tests that tests/workers.py defines.
@@ -36,7 +36,7 @@ MEASURED_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) $(PYTHON))
 MEASURED_VENV   := .venv-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help run venv dev test test-waiting test-computing quick fuzz green check format golden docs corpus drives soak kills scenes month dashboards deb wheelhouse install lab stack demo fleet image bench clean packages test-packages deb-packages lab-packages
+.PHONY: help run venv dev test quick fuzz green check format golden docs corpus drives soak kills scenes month dashboards deb wheelhouse install lab stack demo fleet image bench clean packages test-packages deb-packages lab-packages
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,21 +53,11 @@ dev: $(VENV)/.installed-dev  ## Create .venv with the test dependencies
 
 test: test-packages dev  ## Run the test suite (8 minutes on two cores; ARGS=... for pytest, to run a part)
 ifeq ($(ARGS),)
-	@$(MAKE) --no-print-directory -j 2 test-waiting test-computing
+	$(BIN)/pytest -n 8 $(PARALLEL) $(WAITING)
+	$(BIN)/pytest -n 2 $(PARALLEL) $(addprefix --ignore=,$(WAITING))
 else
 	$(BIN)/pytest $(ARGS)
 endif
-
-# The halves of `make test`. They run at the same time: one leaves CPU time that the other uses. The
-# output of the second one is shown when it has ended.
-test-waiting:
-	$(BIN)/pytest -n 8 $(PARALLEL) $(WAITING)
-
-test-computing:
-	@mkdir -p build
-	@$(BIN)/pytest -q -n 2 $(PARALLEL) $(addprefix --ignore=,$(WAITING)) > build/computing.log 2>&1 \
-	  || { cat build/computing.log; exit 1; }
-	@tail -n 1 build/computing.log
 
 quick: dev  ## Run the tests that need no other program and no waiting (one minute; for use between edits)
 	SSD_EXAMPLES=0.1 $(BIN)/pytest -q -n 2 $(PARALLEL) -m 'not real' $(addprefix --ignore=,$(WAITING) $(BUILDING))

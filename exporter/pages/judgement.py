@@ -26,7 +26,8 @@ _STALLED_SECONDS = 3.0
 #: Below this busy ratio a drive is called nearly idle.
 _IDLE_RATIO = 0.02
 
-#: The largest number of actions in the line of a drive. The first ones are the most urgent.
+#: The largest number of actions in the line of a drive. Actions for less urgent problems are left
+#: out: they would contradict those for the most urgent ones.
 _MOST_ACTIONS = 2
 
 LABELS = {
@@ -206,7 +207,8 @@ def _merged(todos: Sequence[Todo]) -> tuple[Todo, ...]:
         return tuple(todos)
     first, *rest = todos
     texts = [first.text, *(f"{each.lead} {each.text}" for each in rest)]
-    actions = list(dict.fromkeys(todo.action for todo in todos if todo.action))
+    urgent = [todo for todo in todos if todo.status is first.status]
+    actions = list(dict.fromkeys(todo.action for todo in urgent if todo.action))
     text = " ".join(filter(None, (text.strip() for text in texts)))
     return (replace(first, text=text, action=" ".join(actions[:_MOST_ACTIONS])),)
 

@@ -9,6 +9,7 @@ from exporter.probe import slc_results
 from exporter.probe.cache_cliff import CacheCliff, CliffResult
 from exporter.probe.slc_results import SlcResult
 from tests.commands.measured import GATE
+from tests.duration import ahead_of_other_work
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.page import Page
 from tests.end_to_end.waiting import await_page
@@ -77,6 +78,7 @@ def test_the_scheduled_slc_profile_finds_the_end_of_the_cache(
     """
     group = slow_disk.cgroup.path / "cgroup.procs"
     with (
+        ahead_of_other_work(),
         mounted(slow_disk, tmp_path / "mnt"),
         write_cache(slow_disk, fast=8_000_000, slow=2_000_000, cache_bytes=20_000_000) as simulated,
         Daemon(

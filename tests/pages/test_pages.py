@@ -171,6 +171,7 @@ def test_the_list_has_one_line_per_drive_with_its_problems_and_actions() -> None
     assert "ssd-exporter forget S4EVNX" in by_name["nvme2n1"].action
     assert by_name["sdc"].lead == "It reports that it is failing (SMART self-assessment)."
     assert "6 % of its spare blocks are left" in by_name["sdc"].text
+    assert by_name["sdc"].action == "Copy its data elsewhere now, then replace the drive."
     assert by_name["nvme1n1"].action.startswith("mysqld.service causes 83 % of the I/O.")
     assert "MySQL stores data on it." in by_name["nvme1n1"].text
 

@@ -121,7 +121,7 @@ def rig(tmp_path: Path, fio: StandIn, clock: HastyClock) -> Iterator[Rig]:
     rig.begin()
     yield rig
     rig.program.close()
-    assert [] == fio.processes()
+    wait_until(lambda: not fio.processes(), "the end of all processes of fio")
 
 
 def runs(rig: Rig, name: str = "fsync") -> dict[ProfileResult, int]:
@@ -166,7 +166,7 @@ def test_any_behaviour_of_fio_is_counted_charged_and_followed_by_a_success(
     rig.run()
     clock.go(1.0)
     assert {result: 1} == runs(rig)
-    assert [] == fio.processes(), "no process is left"
+    wait_until(lambda: not fio.processes(), "the end of all processes of fio")
     written = 0 if "full" in words else RUN_BYTES
     assert written + FILLING_BYTES == rig.spent()[DRIVE]
     assert (rig.of("fsync").last_success_at is not None) is (result is ProfileResult.SUCCESS)
