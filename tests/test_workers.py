@@ -34,7 +34,7 @@ def test_one_process_runs_all_tests_of_a_file() -> None:
     """Fails if a new version of pytest-xdist or pytest does not use the scheduler."""
     argv = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-n", "2"]
     ended = subprocess.run(
-        [*argv, "--dist=loadgroup", "tests/test_duration.py", "tests/test_green.py"],
+        [*argv, "--dist=loadgroup", "tests/test_drive_journal.py", "tests/test_collector_status.py"],
         capture_output=True,
         text=True,
         check=False,

@@ -49,6 +49,8 @@ FIRST = (
     "tests/alerts/test_stories.py::test_promtool",
     "tests/packaging/",
     "tests/end_to_end/test_probe.py",
+    "tests/stack/test_demo.py",
+    "tests/pages/test_browser.py",
     "tests/end_to_end/",
     "tests/commands/test_bench.py",
     "tests/commands/test_probe_command.py",
