@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from exporter.smart.drive_problems import Status
 from tests.end_to_end.programs import need
 from tests.lab.vm import cache
 from tests.required import lacking
@@ -41,7 +42,7 @@ def install_lines() -> list[str]:
     found = _INSTALL.search((TOP / "README.md").read_text())
     assert found, "README has no block of commands below ## Install"
     lines = [line.removeprefix("$ ") for line in found[1].splitlines() if line.startswith("$ ")]
-    assert 3 == len(lines), lines
+    assert 2 == len(lines), lines
     return lines
 
 
@@ -104,10 +105,10 @@ def machine() -> Iterator[Machine]:
         lacking(str(e))
 
 
-def typed(machine: Machine, line: str) -> tuple[str, float]:
+def typed(machine: Machine, line: str, status: int = 0) -> tuple[str, float]:
     """Runs a command line in a shell in the clone; returns its output and duration.
 
-    Prompts are answered with yes.
+    Prompts are answered with yes. status: the expected exit status.
     """
     # Except lines that refer to files of this machine.
     names = {name for name in os.environ if name.startswith("PIP_")} - {"PIP_FIND_LINKS"}
@@ -128,18 +129,20 @@ def typed(machine: Machine, line: str) -> tuple[str, float]:
         timeout=400,
     )
     seconds = time.monotonic() - begun
-    assert 0 == done.returncode, f"{line}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    assert status == done.returncode, f"{line}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
     return done.stdout, seconds
 
 
 def test_the_commands_of_the_readme_start_the_exporter(machine: Machine) -> None:
-    build, install, ask = install_lines()
-    built, build_seconds = typed(machine, build)
+    install, check = install_lines()
     installed, install_seconds = typed(machine, install)
-    answer, ask_seconds = typed(machine, ask)
+    # The drives of this machine are virtual, or a container cannot reach them.
+    checked, _ = typed(machine, check, Status.UNKNOWN)
+    page, page_seconds = typed(machine, "curl --silent http://127.0.0.1:10177/metrics")
 
-    print(f"\n$ {build}\n{built.splitlines()[-1]}\n$ {install}\n{installed}\n$ {ask}\n{answer}")
-    print(f"built in {build_seconds:.1f} s; from apt to page {install_seconds + ask_seconds:.1f} s")
-    assert re.search(r'^ssd_io_bottleneck\{.*cause="none".*\} [01]', answer, re.MULTILINE), answer
+    print(f"\n$ {install}\n{installed}\n$ {check}\n{checked}")
+    print(f"from make to page {install_seconds + page_seconds:.1f} s")
+    assert checked.startswith("SSD UNKNOWN - "), checked
+    assert re.search(r'^ssd_io_bottleneck\{.*cause="none".*\} [01]', page, re.MULTILINE), page
     assert {"active"} == {machine.show(f"{unit}.service", "ActiveState") for unit in UNITS}
     assert {"enabled"} == {machine.show(f"{unit}.service", "UnitFileState") for unit in UNITS}
