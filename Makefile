@@ -51,7 +51,7 @@ venv: $(VENV)/.installed  ## Create .venv with the command ssd-exporter
 
 dev: $(VENV)/.installed-dev  ## Create .venv with the test dependencies
 
-test: test-packages dev  ## Run the test suite (8 minutes on two cores; ARGS=... for pytest, to run a part)
+test: test-packages dev  ## Run the test suite (9 minutes on two cores; ARGS=... for pytest, to run a part)
 ifeq ($(ARGS),)
 	$(BIN)/pytest -n 8 $(PARALLEL) $(WAITING)
 	$(BIN)/pytest -n 2 $(PARALLEL) $(addprefix --ignore=,$(WAITING))

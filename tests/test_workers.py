@@ -30,6 +30,7 @@ def test_a_file_that_is_split_has_no_fixture_for_all_its_tests() -> None:
     assert [] == [file for file in workers.SPLIT if shared in (ROOT / file).read_text()]
 
 
+@pytest.mark.real
 def test_one_process_runs_all_tests_of_a_file() -> None:
     """Fails if a new version of pytest-xdist or pytest does not use the scheduler."""
     argv = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-n", "2"]
