@@ -137,7 +137,7 @@ class Monitor:
             "softirqs": self._softirqs,
             "softnet": self._softnet,
             "pressure": self._pressure,
-            "cgroup": lambda: cpu_collector.read_services(settings.path.sysfs, self.services),
+            "cgroup": lambda: cpu_collector.read_services(self.settings.path.sysfs, self.services),
             "disk": lambda: self._sampled(self._disk),
             "device": self._device,
             "filesystem": self._filesystem,

@@ -143,17 +143,7 @@ def test_values_come_from_the_sampler(tmp_path: Path) -> None:
         disk = grown(disk, **second)._replace(io_now=32)
         its.disks(disk)
         its.tick()
-    settings = Settings()
-    survey = TopologySurvey(settings, its.clock, its.collector_status, lambda _drives: None)
-    sources = PageSources(
-        settings=lambda: settings,
-        sampler=its.sampler,
-        survey=survey,
-        health=None,
-        clock=its.clock,
-        collector_status=its.collector_status,
-        problem=lambda: "",
-    )
+    sources = sources_of(its)
     view = SnapshotReader(sources).read()
     (sdx,) = view.drives
     assert sdx.now is not None
