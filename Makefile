@@ -1,6 +1,8 @@
 # Every target works in a fresh clone, as root or as a user with sudo, and can be repeated.
 
-PYTHON ?= python3
+# The Python of the system, like the package. Debian builds it with profile-guided optimisation: the
+# tests use a third less CPU time than with a Python from pyenv (docs/costs.md).
+PYTHON ?= $(shell /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo /usr/bin/python3 || echo python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 # System packages for `make run` and `make deb`, and for the tests.
@@ -14,11 +16,16 @@ ARGS   ?=
 # Duration of the byte mutation of `make fuzz`, in seconds.
 SECONDS ?= 300
 RUNS   ?= 10
-# Tests that mostly wait: for real disks, programs and intervals. Eight of them share two cores.
-WAITING := $(addprefix tests/,end_to_end io probe programs rig smart systemd web)
-WAITING += $(addprefix tests/commands/test_,bench.py probe_command.py slc.py steady_state_command.py) tests/stack tests/top tests/pages/test_browser.py
-# Tests of packages, images and simulated months, which `make quick` omits.
-BUILDING := $(addprefix tests/,image month packaging)
+KIND   ?= both
+# Tests that mostly wait: for real disks, programs and intervals. Ten of them share two cores.
+WAITING := $(addprefix tests/,end_to_end io probe programs rig smart web)
+WAITING += $(addprefix tests/commands/test_,bench.py probe_command.py slc.py steady_state_command.py) tests/stack tests/top
+# Tests of the whole product, and others that take a minute or more: packages, images, machines that
+# boot, both units beside failing drives, hostile inputs until a limit of memory, a browser, all alert
+# stories, Prometheus with Alertmanager, simulated months. `make system` runs them.
+SYSTEM := $(addprefix tests/,image month packaging systemd pages/test_browser.py report/test_browser.py stack/test_demo.py)
+SYSTEM += $(addprefix tests/,alerts/test_promtool.py commands/test_probe_setup_killed.py)
+SYSTEM += $(addprefix tests/end_to_end/test_,alerting.py memory_ceilings.py two_units.py)
 # Processes get the groups of tests that tests/workers.py defines.
 PARALLEL := --dist loadgroup
 # A test session imports 300 modules, and a test starts the exporter several hundred times. Without
@@ -30,13 +37,9 @@ HOURS  ?= 1
 ARCH   ?= $(shell uname -m)
 PREFIX ?= /usr/local
 BUILDER ?= docker build
-# Benchmarks run with the Python of the system, like the package. Debian builds it with profile-guided
-# optimisation; a Python from pyenv is slower by 17 to 50 % (docs/costs.md).
-MEASURED_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) $(PYTHON))
-MEASURED_VENV   := .venv-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help run venv dev test quick fuzz green check format golden docs corpus drives soak kills scenes month dashboards deb wheelhouse install lab stack demo fleet image bench clean packages test-packages deb-packages lab-packages
+.PHONY: help run venv dev test system quick fuzz green check format golden docs corpus drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo fleet image bench clean packages test-packages deb-packages lab-packages
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,23 +54,26 @@ venv: $(VENV)/.installed  ## Create .venv with the command ssd-exporter
 
 dev: $(VENV)/.installed-dev  ## Create .venv with the test dependencies
 
-test: test-packages dev  ## Run the test suite (9 minutes on two cores; ARGS=... for pytest, to run a part)
+test: test-packages dev  ## Run the test suite (5 minutes on two cores; ARGS=... for pytest, to run a part)
 ifeq ($(ARGS),)
-	$(BIN)/pytest -n 8 $(PARALLEL) $(WAITING)
-	$(BIN)/pytest -n 2 $(PARALLEL) $(addprefix --ignore=,$(WAITING))
+	$(BIN)/pytest -n 10 $(PARALLEL) $(WAITING) $(addprefix --ignore=,$(SYSTEM))
+	$(BIN)/pytest -n 3 $(PARALLEL) $(addprefix --ignore=,$(WAITING) $(SYSTEM))
 else
 	$(BIN)/pytest $(ARGS)
 endif
 
+system: test-packages dev  ## Test packages, booted units, pages in a browser, alerting and a simulated month (6 minutes; ARGS=... for a part)
+	$(BIN)/pytest $(if $(ARGS),$(ARGS),-n 8 $(PARALLEL) $(SYSTEM))
+
 quick: dev  ## Run the tests that need no other program and no waiting (one minute; for use between edits)
-	SSD_EXAMPLES=0.1 $(BIN)/pytest -q -n 2 $(PARALLEL) -m 'not real' $(addprefix --ignore=,$(WAITING) $(BUILDING))
+	TMPDIR=$(or $(wildcard /dev/shm),/tmp) SSD_EXAMPLES=0.1 $(BIN)/pytest -q -n 3 $(PARALLEL) -m 'not real and not slow' $(addprefix --ignore=,$(WAITING) $(SYSTEM))
 
 fuzz: dev  ## Call every parser with mutated input for SECONDS, then run the property tests with 20 times the examples of `make test`
 	$(BIN)/python -m tests.fuzzing --seconds=$(SECONDS)
 	SSD_EXAMPLES=20 $(BIN)/pytest -n 2 $(PARALLEL) -m hypothesis $(ARGS)
 
-green: test-packages dev  ## Run `make test` RUNS times on a quiet and RUNS times on a busy machine (ARGS=... for a part)
-	$(BIN)/python -m tests.green --runs=$(RUNS) -- $(ARGS)
+green: test-packages dev  ## Run `make test` and `make system` RUNS times on a quiet and RUNS times on a busy machine (KIND=quiet or busy; ARGS=... for a part)
+	$(BIN)/python -m tests.green --runs=$(RUNS) --kind=$(KIND) -- $(ARGS)
 
 check: dev  ## Check lint, formatting and types
 	$(BIN)/ruff check .
@@ -95,10 +101,10 @@ kills: test-packages dev  ## Kill daemon and agent with SIGKILL at 200 random ti
 	SSD_ROUNDS=200 SSD_PROBE_ROUNDS=50 $(BIN)/pytest --timeout=1800 \
 	  tests/end_to_end/test_kill.py tests/end_to_end/test_probe.py -k 'killed or kill_9'
 
-scenes: dev  ## Score the verdicts on simulated drives whose true state is known (7 minutes; ARGS='--only=stalls --count=10')
+scenes: dev  ## Score the verdicts on simulated drives whose true state is known (3 minutes; ARGS='--only=stalls --count=10')
 	$(BIN)/python -m tests.scenes $(ARGS)
 
-month: test-packages dev  ## Evaluate the rules on a simulated month of a healthy host and of ten gradual faults (10 minutes; ARGS=--days=3)
+month: test-packages dev  ## Evaluate the rules on a simulated month of a healthy host, a busy shop and ten gradual faults (25 minutes; ARGS=--days=3)
 	$(BIN)/python -m tests.month $(ARGS)
 
 corpus: dev  ## Parse real smartctl outputs (../shared/smartctl-corpus) and compare with the expected results
@@ -118,7 +124,17 @@ install: venv  ## Install below PREFIX=/usr/local (DESTDIR=... for packagers)
 	@build/install/install.sh --prefix '$(PREFIX)' --destdir '$(DESTDIR)'
 
 lab: test-packages lab-packages dev deb  ## Test the .deb in a virtual machine with emulated drives (ARGS=... for pytest)
-	$(BIN)/pytest $(ARGS) tests/lab
+	$(BIN)/pytest $(ARGS) --ignore=tests/lab/database tests/lab
+
+# Not part of `make lab`: a database on an emulated CPU takes three minutes, and six on a busy machine.
+services: test-packages lab-packages dev deb  ## Compare the services that page, top and alert name with io.stat, beside MariaDB in a virtual machine
+	$(BIN)/pytest -s $(ARGS) tests/lab/database
+
+pairs: test-packages lab-packages dev  ## Compare a database with and without the exporter, in 20 pairs of minutes and a control (70 minutes)
+	$(BIN)/python -m tests.lab.pairs $(ARGS)
+
+guard: test-packages lab-packages dev  ## Start each probe beside a database, and measure how soon fio is gone (20 minutes; ARGS=--count=1)
+	$(BIN)/python -m tests.lab.guard $(ARGS)
 
 stack: packages venv  ## Run exporter, Prometheus with the rules and Alertmanager on loopback until Ctrl-C (ARGS=--prometheus=PORT)
 	@./packages.sh $(STACK_PACKAGES)
@@ -128,18 +144,17 @@ demo: packages venv  ## Run six simulated hosts with all verdicts and failing dr
 	@./packages.sh $(STACK_PACKAGES)
 	@exec $(BIN)/python -m tests.demo $(ARGS)
 
-fleet: test-packages dev  ## Measure the cost of the rules for a Prometheus with 1,000 hosts of 4 drives (ARGS=--hosts=100)
+fleet: test-packages dev  ## Compare the alerts of Prometheus and Thanos, and measure the rules on both with 1,000 hosts (ARGS=--hosts=100)
 	$(BIN)/python -m bench.fleet $(ARGS)
 
 image:  ## Build the container image ssd-exporter (BUILDER='podman build --format=docker', ARGS=--build-arg=FIO=no)
 	$(BUILDER) --build-arg=REVISION=$$(git rev-parse HEAD) --build-arg=CREATED=$$(git log -1 --format=%cI) -t ssd-exporter $(ARGS) .
 
-bench: test-packages  ## Measure CPU time and memory, compared with Debian's node_exporter (20 minutes; ARGS=--smart for a part)
-	@$(MAKE) --no-print-directory VENV=$(MEASURED_VENV) PYTHON=$(MEASURED_PYTHON) dev
-	$(MEASURED_VENV)/bin/python -m bench $(ARGS)
+bench: test-packages dev  ## Measure CPU time and memory, compared with Debian's node_exporter (20 minutes; ARGS=--smart for a part)
+	$(BIN)/python -m bench $(ARGS)
 
 clean:  ## Remove build results
-	rm -rf $(VENV) $(MEASURED_VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 packages:
 	@./packages.sh $(RUN_PACKAGES)

@@ -13,22 +13,28 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench import page, probe, programs, smart, web
+from bench import machine, page, probe, programs, smart, web
 from bench.kernel import Kernel
+from bench.machine import slowness
 from bench.programs import Program
 from bench.rows import Row, show_progress
 
 #: Numbers of scrapes without a pause, and of scrapes with a pause of one second.
 _BACK_TO_BACK = 2000
 _PACED = 60
+#: Scrapes without a pause alternate in blocks of this size. The first of a block renders the page,
+#: and so does one per second. With small blocks, a slow node_exporter would make these over 1 %.
+_BLOCK = 500
 #: CPU time that sampling may use, as a share of a core, in addition to that of node_exporter.
 _SAMPLING_SHARE = 0.001
 #: Maximum p99 duration of a scrape, as a share of that of node_exporter.
 _MAX_SCRAPE_RATIO = 0.3
 #: Maximum resident memory with 24 drives.
-_MAX_MEGABYTES = 32.0
+_MAX_MEGABYTES = 27.0
 #: Disks that have I/O in the runs with many disks.
 _MAX_ACTIVE = 50
+#: Maximum CPU time with 1,000 disks, as a percentage of a core.
+_MAX_ACTIVE_PERCENT = 1.0
 
 
 def main() -> int:
@@ -42,7 +48,7 @@ def main() -> int:
     chosen = parser.parse_args()
     scale = 0.1 if chosen.quick else 1.0
     is_all = not (chosen.smart or chosen.probe or chosen.web or chosen.page)
-    rows: list[Row] = []
+    rows: list[Row] = [machine.row()]
     if is_all or chosen.smart:
         rows += smart.rows(scale)
     if is_all or chosen.probe:
@@ -84,15 +90,15 @@ def _both(disks: int, active: int, *flags: str) -> Iterator[tuple[Program, Progr
 
 def _scrapes(scale: float) -> Iterator[Row]:
     with _both(24, 24) as (ours, theirs):
-        for name, count, pause in (
-            ("back to back", int(_BACK_TO_BACK * scale), 0.0),
-            ("one per second", int(_PACED * scale), 1.0),
+        for name, count, block, pause in (
+            ("back to back", int(_BACK_TO_BACK * scale), _BLOCK, 0.0),
+            ("one per second", int(_PACED * scale), 1, 1.0),
         ):
             show_progress(f"scrapes {name}")
             times: dict[str, list[float]] = {"ours": [], "theirs": []}
-            for _ in range(count):
-                times["ours"].append(ours.scrape())
-                times["theirs"].append(theirs.scrape())
+            for _ in range(max(1, count // block)):
+                times["ours"] += [ours.scrape() for _ in range(min(block, count))]
+                times["theirs"] += [theirs.scrape() for _ in range(min(block, count))]
                 time.sleep(pause)
             for label, pick in (("p50", statistics.median), ("p99", _p99)):
                 a, b = pick(times["ours"]) * 1000, pick(times["theirs"]) * 1000
@@ -119,13 +125,13 @@ def _five_minutes(seconds: float) -> Iterator[Row]:
         passed = time.monotonic() - start
         a = ours.cpu_seconds() - before[0]
         b = theirs.cpu_seconds() - before[1]
-        allowed = _SAMPLING_SHARE * passed + b
+        allowed = _SAMPLING_SHARE * passed * slowness() + b
         yield (
             f"CPU of {passed:.0f} s, 24 busy disks, one scrape per 15 s",
             a * 1000,
             allowed * 1000,
             "ms",
-            "<= 0.1 % of a core + node_exporter's",
+            f"<= {100 * _SAMPLING_SHARE * slowness():.2f} % of a core + node_exporter's",
             a <= allowed,
         )
         yield ("  of which node_exporter", b * 1000, 0.0, "ms", "", None)
@@ -144,7 +150,9 @@ def _many_disks(seconds: float) -> Iterator[Row]:
             time.sleep(min(10.0, seconds - passed))
         passed = time.monotonic() - start
         share = (ours.cpu_seconds() - before) / passed * 100
-        yield ("CPU, 1,000 disks of which 50 active", share, 0.0, "% of core", "<= 1", share <= 1)
+        most = _MAX_ACTIVE_PERCENT * slowness()
+        name, limit = "CPU, 1,000 disks of which 50 active", f"<= {most:.2f}"
+        yield (name, share, 0.0, "% of core", limit, share <= most)
 
 
 def _sizes() -> Iterator[Row]:

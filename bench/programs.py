@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import os
 import socket
 import subprocess
 import sys
@@ -21,6 +22,9 @@ _START = (
 LAUNCHER = (sys.executable, "-I", "-S", "-c", _START)
 NODE_EXPORTER = "/usr/bin/prometheus-node-exporter"
 _NANOSECONDS = 1e9
+
+#: Environment variables that the unit sets (systemd/ssd-exporter.service).
+_ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}
 
 #: Request headers of a Prometheus server.
 HEADERS = {
@@ -122,7 +126,7 @@ def node_exporter(kernel: Kernel) -> Iterator[Program]:
 
 @contextlib.contextmanager
 def _running(name: str, argv: Sequence[str], port: int) -> Iterator[Program]:
-    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, env=os.environ | _ENVIRONMENT)
     try:
         _await_port(process, port, name)
         yield Program(name, process.pid, port)

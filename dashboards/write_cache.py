@@ -41,7 +41,9 @@ def cache() -> tuple[Panel, ...]:
         grid(
             "Last SLC probe",
             "Result of the last SLC probe. cliff: a write cache that was filled. flat: no cache. "
-            "ramp: a gradual decline, which indicates heat. budget: no cliff within the budget.",
+            "ramp: a gradual decline, which indicates heat. budget: no cliff within the budget. "
+            "aborted: stopped before a cliff. disturbed: the speed fell when other programs began "
+            "to use the drive.",
             Rows(
                 "max by (cluster, job, instance, device, result) "
                 f"({q.of_drive('ssd_slc_probe_result_info')})",

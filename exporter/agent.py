@@ -7,6 +7,7 @@ this package; tests/test_layers.py lists them.
 """
 
 import faulthandler
+import gc
 import logging
 import math
 import os
@@ -152,6 +153,9 @@ class Agent:
         self._poller = self._new_poller()
         self._poller.inherit(children)
         self._poller.wake_on_signals()
+        # Measured: without this call, each reload adds 1 to 2 KiB to the resident memory, although
+        # no object is unreachable. A full collection also empties the interpreter's free lists.
+        gc.collect()
         log.info("settings reloaded; documents are written to %s", self._directory)
         self._list_drives()
         service.notify("READY=1", "STATUS=polling the drives")

@@ -4,7 +4,7 @@ It also finds the name that a user probably meant. `exporter.cli` has the parser
 """
 
 import argparse
-import difflib
+import os
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -16,6 +16,10 @@ _SUBJECTS: Mapping[str, Sequence[str]] = {
     "Bug reports": ("read", "capture"),
     "Services": ("smart-agent",),
 }
+
+#: The columns of an output that is not a terminal.
+_COLUMNS = 80
+_STANDARD_OUTPUT = 1
 
 #: Command lines with a short explanation, keyed by command. The key "" is the daemon.
 _EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
@@ -86,7 +90,14 @@ FLAG_GROUPS: Sequence[tuple[str, tuple[str, ...]]] = (
 
 
 class HelpFormatter(argparse.HelpFormatter):
-    """Wraps paragraphs, and keeps lines that start with a space as they are."""
+    """Wraps paragraphs, and keeps lines that start with a space as they are.
+
+    The parser creates one for each flag. Without a width argparse would import shutil, which needs
+    0.4 MB for as long as the daemon runs.
+    """
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         lines = []
@@ -94,6 +105,17 @@ class HelpFormatter(argparse.HelpFormatter):
             kept = line.startswith(" ") or not line
             lines += [line] if kept else textwrap.wrap(line, width, break_on_hyphens=False)
         return "\n".join(f"{indent}{line}" for line in lines)
+
+
+def _columns() -> int:
+    """Returns the columns of the terminal, as `shutil.get_terminal_size` does."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    try:
+        return os.get_terminal_size(_STANDARD_OUTPUT).columns or _COLUMNS
+    except OSError:
+        return _COLUMNS
 
 
 def usage() -> str:
@@ -147,6 +169,8 @@ def group_of(flag: str) -> str:
 
 def suggestion(name: str, known: Collection[str]) -> str:
     """Returns the known name that is most similar to a name; empty if none is similar."""
+    import difflib  # noqa: PLC0415 - needs 0.2 MB, and only a mistake needs it
+
     # Without the dashes, which all flags have in common.
     bare = {word.lstrip("-"): word for word in known}
     near = difflib.get_close_matches(name.lstrip("-"), bare, n=1, cutoff=_LEAST_SIMILARITY)

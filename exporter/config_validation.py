@@ -5,7 +5,6 @@ pydantic could do the same, but it takes 24 MB of memory (measured), which is to
 host.
 """
 
-import difflib
 import os
 import types
 from collections.abc import Mapping
@@ -193,6 +192,8 @@ def _mismatch(where: str, value: Any, expected: str) -> ConfigError:
 
 
 def _hint(key: str, known: Mapping[str, Any]) -> str:
+    import difflib  # noqa: PLC0415 - needs 0.2 MB, and only a mistake needs it
+
     near = difflib.get_close_matches(key, known, n=1)
     return f"did you mean {near[0]}?" if near else f"known keys are {', '.join(sorted(known))}"
 
@@ -354,6 +355,7 @@ def _check_rules(settings: Settings) -> None:
         ("excess_requests", 0.1, 100_000),
         ("standard_errors", 1, 1000),
         ("noise_intervals", 1, 100_000),
+        ("first_noise", 0, 100_000),
         ("least_variance", 0, 1000),
         ("most_least_variance", 0, 100_000),
         ("least_deviation", 0, 1),

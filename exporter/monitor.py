@@ -5,7 +5,7 @@ socket; `exporter.daemon` does both.
 """
 
 import logging
-import platform
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from exporter import __version__
 from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
 from exporter.config import Settings, device_filter
-from exporter.io import accumulators, last_roles, survey
+from exporter.io import accumulators, drive_events, last_roles, survey
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
 from exporter.io.sampler import Sampler
@@ -62,6 +62,7 @@ class Monitor:
     state_directory: contains the write budget of the probes. With None probes are disabled.
 
     Attributes:
+    events: what happened to each drive in the last year.
     services: the I/O of systemd services and containers, refreshed by `refresh_services`.
     health: monitors SMART data; None if the collector `smart` is disabled.
     probe: runs scheduled probes; None if they are disabled.
@@ -88,6 +89,7 @@ class Monitor:
         self._process = ProcessCollector(registry=None)
         self._baselines = Baselines(settings.rules.baseline, state.get("baselines"))
         self._versions = ("",) * 5
+        self.events = drive_events.DriveEvents(state.get("events"))
         self.settings = settings
         self.collector_status = CollectorStatus(clock)
         self._is_exported = device_filter(settings.disk)
@@ -217,15 +219,13 @@ class Monitor:
         at_end: the process is stopping, and no page is rendered after this call.
         """
         inventory = self.health.drives.to_state() if self.health else self._saved_inventory
+        cpu, boot, of = self.sampler.cpu, self._boot_id, accumulators.counter_state
         with self.sampler.flushed():
             return {
                 "baselines": self._baselines.to_state(),
-                "idle": accumulators.counter_state(
-                    self.sampler.cpu.idle, self._boot_id, at_end=at_end
-                ),
-                "iowait": accumulators.counter_state(
-                    self.sampler.cpu.iowait, self._boot_id, at_end=at_end
-                ),
+                "events": self.events.to_state(),
+                "idle": of(cpu.idle, boot, at_end=at_end),
+                "iowait": of(cpu.iowait, boot, at_end=at_end),
                 "inventory": inventory,
                 "probe": self.probe.to_state() if self.probe else self._saved_probe,
                 "roles": last_roles.to_state(self.survey.remembered),
@@ -386,7 +386,7 @@ class Monitor:
         path, run = self.settings.path, self._runner
         programs = version(run, path.smartctl), version(run, path.fio)
         kernel = own_collector.kernel_release(path.procfs)
-        self._versions = (__version__, platform.python_version(), *programs, kernel)
+        self._versions = (__version__, ".".join(map(str, sys.version_info[:3])), *programs, kernel)
         return Parsed(None)
 
     def _own(self) -> Parsed[list[Sample]]:

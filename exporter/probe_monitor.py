@@ -6,7 +6,7 @@ probe.directory is set.
 """
 
 import logging
-import platform
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -250,4 +250,4 @@ def _spread(profile: Profile, settings: Settings) -> Profile:
 
 def _host(settings: Settings) -> str:
     """Returns the machine id of the host, or its name if the id cannot be read."""
-    return files.read_attribute(settings.path.rootfs / "etc/machine-id") or platform.node()
+    return files.read_attribute(settings.path.rootfs / "etc/machine-id") or os.uname().nodename

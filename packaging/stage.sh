@@ -44,6 +44,8 @@ cp -R "$top"/dashboards/*.json "$top/dashboards/README.md" "$top/dashboards/kust
   "$top/dashboards/provisioning" "$out/share/dashboards"
 cp "$top/README.md" "$top/CHANGELOG.md" "$top/METRICS.md" "$top/LICENSE" "$out/doc"
 cp -R "$top/docs" "$out/doc/docs"
+# No document shows these pictures, and they are larger than all other files of the package together.
+rm -rf "$out/doc/docs/pictures/matrix"
 # The documents link to these files and directories. The last two are installed beside this directory.
 cp "$top/DESIGN.md" "$top/CONTRIBUTING.md" "$out/doc"
 for directory in systemd packaging container; do

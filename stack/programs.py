@@ -115,6 +115,15 @@ class Running:
         reasons = [line for line in lines if _REASON.search(line)]
         return (reasons or lines or ["the log is empty"])[-1][:500]
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def kill(self) -> None:
+        """Sends SIGKILL and waits until the program has ended."""
+        self._process.kill()
+        self._process.wait()
+
     def end(self) -> None:
         """Sends SIGTERM."""
         self._process.terminate()

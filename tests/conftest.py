@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -21,6 +22,13 @@ settings.register_profile(
 settings.register_profile("fuzz", _EVERYWHERE, max_examples=examples(100), print_blob=True)
 settings.load_profile("fuzz" if IS_RANDOM else "test")
 
+# The programs of the tests are on this host: no proxy is asked for them.
+os.environ["NO_PROXY"] = os.environ["no_proxy"] = "*"
+
+# Pages and reports show local times. The tests expect those of UTC.
+os.environ["TZ"] = "UTC"
+time.tzset()
+
 # nohup ignores SIGHUP, and a shell that starts tests in the background ignores the other two.
 # Child processes inherit ignored signals.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -30,6 +38,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = workers.in_order(items)
+    for item in items:
+        if "[200-disks" in item.name:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -21,6 +21,9 @@ PATIENCE_SECONDS = 90.0
 #: waits several times for one result, and so do the processes that it asks.
 EXTENSION = 10.0
 
+#: The unit of times in /proc/stat.
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
 #: Interval between two checks of a condition, in seconds.
 _CHECK_SECONDS = 0.01
 
@@ -28,17 +31,23 @@ _CHECK_SECONDS = 0.01
 def pressure_seconds(proc: Path = Path("/proc")) -> float:
     """Returns for how long some task waited for a CPU, a disk or memory since the start.
 
-    The value is the sum of the three totals of "some" in /proc/pressure (accounting/psi.rst).
-    A kernel without these files yields 0.
+    The value is the sum of the three totals of "some" in /proc/pressure (accounting/psi.rst), and
+    of the time in which the hypervisor ran something else: `steal` of all CPUs in /proc/stat
+    (proc_stat(5)). A kernel without the files of /proc/pressure yields the latter alone.
     """
-    total = 0
+    total = int(_first_line(proc / "stat").split()[8]) * 1_000_000 / _TICKS_PER_SECOND
     for resource in ("cpu", "io", "memory"):
         try:
-            first = (proc / "pressure" / resource).read_text().splitlines()[0]
+            first = _first_line(proc / "pressure" / resource)
         except OSError:
             continue
         total += int(first.rpartition("total=")[2])
     return total / 1e6
+
+
+def _first_line(path: Path) -> str:
+    with path.open() as file:
+        return file.readline()
 
 
 @contextmanager
@@ -60,6 +69,13 @@ def wait_until(
     while not happened():
         assert time.monotonic() < until, f"{what} did not happen within {seconds:g} s"
         time.sleep(_CHECK_SECONDS)
+
+
+def avoid_midnight() -> None:
+    """Waits until tomorrow (UTC) if today ends within five minutes."""
+    left = 86_400 - time.time() % 86_400
+    if left < 300:
+        time.sleep(left + 1)
 
 
 @contextmanager

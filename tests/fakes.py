@@ -3,6 +3,7 @@
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 
+from exporter.clock import SystemClock
 from exporter.errors import CommandError
 from exporter.programs.child import End, Finished
 
@@ -43,6 +44,15 @@ class FakeClock:
     def step_wall(self, seconds: float) -> None:
         """Sets the wall clock forward or back."""
         self._wall += seconds
+
+
+class SkippingClock(SystemClock):
+    """The time of the system, and the time that a test skips."""
+
+    skipped_seconds = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.skipped_seconds
 
 
 class FakeRunner:

@@ -1,7 +1,7 @@
 """The number of examples of a property test.
 
-`make test` uses the same examples in every run, `make quick` a tenth of them, and `make fuzz` many
-random ones.
+`make test` uses the same examples in every run of the same code, `make quick` a tenth of them, and
+`make fuzz` many random ones.
 """
 
 import os

@@ -1,8 +1,8 @@
 """Runs the test suite several times on a quiet and on a busy machine, and prints a table.
 
-`python -m tests.green --runs=10 -- [arguments of pytest]` runs `make test` ten times, and ten times
-beside a load: four processes that compute without end, and one that writes to the disk. The output
-of each run is in var/green. The exit status is 0 only if every run passed.
+`python -m tests.green --runs=10 -- [arguments of pytest]` runs `make test` and `make system` ten
+times, and ten times beside a load: four processes that compute without end, and one that writes to
+the disk. The output of each run is in var/green. The exit status is 0 only if every run passed.
 """
 
 import argparse
@@ -19,6 +19,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PLACE = ROOT / "var" / "green"
+
+#: The machine during the runs: without other work, or beside the load.
+KINDS = ("quiet", "busy")
 
 #: Number of processes that compute: twice the CPUs of the machine that the project is tested on.
 BUSY_LOOPS = 4
@@ -105,26 +108,28 @@ def load(directory: Path) -> Iterator[list[int]]:
 
 
 def suite(name: str, arguments: str) -> Run:
-    """Runs `make test` and stores its output."""
+    """Runs `make test` and `make system`, or the tests of the arguments, and stores the output."""
+    targets = ["test", f"ARGS={arguments}"] if arguments else ["--keep-going", "test", "system"]
     log = PLACE / f"{name.replace(' ', '-')}.log"
     begun = time.monotonic()
     with log.open("wb") as output:
-        # CI turns a test that lacks something on the machine into a failure.
+        # CI turns a test that lacks something on the machine into a failure. The output of each
+        # pytest session ends with its slowest tests.
         status = subprocess.run(
-            ["make", "--no-print-directory", "test", f"ARGS={arguments}"],
+            ["make", "--no-print-directory", *targets],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             check=False,
             cwd=ROOT,
-            env=os.environ | {"CI": "true"},
+            env=os.environ | {"CI": "true", "PYTEST_ADDOPTS": "--durations=10"},
         ).returncode
     return parse(name, time.monotonic() - begun, status, log.read_text(errors="replace"))
 
 
-def all_runs(number: int, run: Callable[[str], Run]) -> Iterator[Run]:
-    """Yields the results of the quiet runs, then those of the runs beside the load."""
-    for kind in ("quiet", "busy"):
+def all_runs(number: int, kinds: Sequence[str], run: Callable[[str], Run]) -> Iterator[Run]:
+    """Yields the results of `number` runs of each kind, in this order; see `KINDS`."""
+    for kind in kinds:
         for count in range(1, number + 1):
             with load(PLACE) if kind == "busy" else nullcontext():
                 yield run(f"{kind} {count}")
@@ -134,11 +139,13 @@ def main() -> int:
     """Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.green", description=__doc__)
     parser.add_argument("--runs", type=int, default=10, help="number of runs of each kind")
+    parser.add_argument("--kind", choices=(*KINDS, "both"), default="both")
     parser.add_argument("pytest", nargs="*", help="arguments of pytest, to run a part")
     asked = parser.parse_args()
     PLACE.mkdir(parents=True, exist_ok=True)
     runs = []
-    for run in all_runs(asked.runs, lambda name: suite(name, shlex.join(asked.pytest))):
+    kinds = KINDS if asked.kind == "both" else (asked.kind,)
+    for run in all_runs(asked.runs, kinds, lambda name: suite(name, shlex.join(asked.pytest))):
         runs.append(run)
         print(table([run]).splitlines()[1], flush=True)
     print(f"\n{table(runs)}")

@@ -27,6 +27,14 @@ def free_ports(count: int) -> list[int]:
     return found
 
 
+def free_row_of_ports(count: int) -> int:
+    """Returns the first of `count` successive ports, which no other process of the tests gets."""
+    while True:
+        row = range(first := random.choice(_PORTS), first + count)
+        if row[-1] in _PORTS and all(_reserve(port) and _is_free(port) for port in row):
+            return first
+
+
 def _reserve(port: int) -> bool:
     """Binds an abstract Unix socket: only one process can, and the kernel removes it at the end."""
     reservation = socket.socket(socket.AF_UNIX)

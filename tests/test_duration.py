@@ -19,9 +19,15 @@ def pressure(proc: Path, microseconds: int) -> None:
 
 
 def test_the_pressure_is_the_sum_of_all_resources(tmp_path: Path) -> None:
+    (tmp_path / "stat").write_text("cpu  1 2 3 4 5 6 7 0 0 0\n")
     assert 0 == duration.pressure_seconds(tmp_path)
     pressure(tmp_path, 1_500_000)
     assert 3.0 == duration.pressure_seconds(tmp_path)
+
+
+def test_the_time_that_the_hypervisor_takes_is_pressure(tmp_path: Path) -> None:
+    (tmp_path / "stat").write_text("cpu  1 2 3 4 5 6 7 800 0 0\ncpu0 1 2 3 4 5 6 7 800 0 0\n")
+    assert 800 / os.sysconf("SC_CLK_TCK") == duration.pressure_seconds(tmp_path)
 
 
 def test_a_quiet_machine_has_an_exact_limit(monkeypatch: pytest.MonkeyPatch) -> None:

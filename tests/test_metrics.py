@@ -59,6 +59,7 @@ UNITLESS = {
     "ssd_ata_attribute_value",
     "ssd_ata_attribute_worst",
     "ssd_ata_attribute_threshold",
+    "ssd_ata_attribute_failed",
 }
 
 #: Counters of things that have no unit.
@@ -74,6 +75,7 @@ LABELS = {
     *("mode", "cpu", "vector", "cgroup", "service", "collector", "reason"),
     *("version", "python", "smartctl", "fio", "kernel"),
     *("sensor", "level", "warning", "bit", "bound", "method", "issue", "id", "attribute"),
+    *("prefailure", "port"),
     *("result", "command", "idle", "pool", "state", "action"),
     *("profile", "stat", "period", "phase", "engine", "rw", "bs", "iodepth", "numjobs"),
     *("direct", "fsync", "file_bytes", "fio_version"),

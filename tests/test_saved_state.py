@@ -22,7 +22,7 @@ from exporter.metrics.exposition import render
 from exporter.monitor import Monitor
 from exporter.probe import budget_ledger, slc_results
 from exporter.probe.budget_ledger import Ledger, Reservation, SpentBytes
-from exporter.probe.cache_cliff import CacheCliff, CliffResult, WritePhase
+from exporter.probe.cliff_result import CacheCliff, CliffResult, WritePhase
 from exporter.probe.host_lock import ProbePidFile
 from exporter.probe.slc_results import SlcResult
 from exporter.smart.inventory import KnownDrive
@@ -71,6 +71,7 @@ def _state() -> dict[str, Any]:
         "version": VERSION,
         "inventory": [_drive("good"), _drive("bad")],
         "baselines": {"good": _baseline(), "bad": _baseline()},
+        "events": {"good": [[20_000, "missing", 1]], "bad": [[20_000, "missing", 1]]},
         "idle": counter,
         "iowait": dict(counter),
         "probe": {
@@ -86,6 +87,7 @@ def _state() -> dict[str, Any]:
 _BAD_ENTRIES: tuple[tuple[Any, ...], ...] = (
     ("inventory", 1),
     ("baselines", "bad"),
+    ("events", "bad"),
     ("iowait",),
     ("probe", "rounds", "bad"),
     ("probe", "ran_at", str(_DIRECTORY), "page_read"),
@@ -170,6 +172,7 @@ def _check_good_entries(started: _Started) -> None:
     assert _baseline() == saved["baselines"]["good"]
     assert _series()["rounds"] == [list(row) for row in saved["probe"]["rounds"]["good"]["rounds"]]
     assert _drive("good") in saved["inventory"]
+    assert [[20_000, "missing", 1]] == saved["events"]["good"]
     assert saved["idle"]["seconds"] >= 90.0
 
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -19,20 +19,21 @@ from exporter.threads import (
     WakePipe,
     lower_priority,
 )
-from tests.duration import PATIENCE_SECONDS, ahead_of_other_work, at_most
+from tests.duration import PATIENCE_SECONDS, ahead_of_other_work, at_most, wait_until
 
 
 class Steps:
     """A step function that records when each call started."""
 
-    def __init__(self, duration: float = 0.0) -> None:
+    def __init__(self, duration: float = 0.0, now: Callable[[], float] = time.monotonic) -> None:
         self.at: list[float] = []
         self._duration = duration
+        self._now = now
         self._changed = threading.Condition()
 
     def __call__(self) -> None:
         with self._changed:
-            self.at.append(time.monotonic())
+            self.at.append(self._now())
             self._changed.notify_all()
         time.sleep(self._duration)
 
@@ -45,6 +46,20 @@ class Steps:
         return [b - a for a, b in zip(self.at, self.at[1:], strict=False)]
 
 
+class LastReading(SystemClock):
+    """A clock that remembers its last reading: the time at which the thread began a step.
+
+    On a busy machine, the step itself would read a later time.
+    """
+
+    def __init__(self) -> None:
+        self.last = 0.0
+
+    def monotonic(self) -> float:
+        self.last = super().monotonic()
+        return self.last
+
+
 def periodic(steps: Steps, interval: float, min_interval: float = 0.0) -> PeriodicThread:
     return PeriodicThread("test", steps, lambda: interval, SystemClock(), min_interval)
 
@@ -52,14 +67,23 @@ def periodic(steps: Steps, interval: float, min_interval: float = 0.0) -> Period
 def test_steps_lie_on_a_grid_and_do_not_drift() -> None:
     steps = Steps(duration=0.02)
     thread = periodic(steps, 0.05)
-    started = time.monotonic()
-    thread.start()
-    assert steps.reach(10)
+    with ahead_of_other_work():
+        started = time.monotonic()
+        thread.start()
+
+    def is_on_grid() -> bool:
+        """True if five successive steps were on successive points of the grid, not later."""
+        points = [divmod(at - started + 0.005, 0.05) for at in steps.at]
+        return any(
+            all(part < 0.02 for _, part in five) and five[-1][0] - five[0][0] == 4
+            for five in (points[start : start + 5] for start in range(len(points) - 4))
+        )
+
+    # A step of a loaded machine may be late. With drift, no five steps would be on the grid.
+    wait_until(is_on_grid)
     assert thread.stop(PATIENCE_SECONDS)
     delays = [at - started - count * 0.05 for count, at in enumerate(steps.at, start=1)]
     assert all(delay >= -0.005 for delay in delays)
-    # A step of a loaded machine may be late; drift would make each later than the last.
-    assert min(delays) < 0.03
 
 
 def test_a_step_that_takes_too_long_skips_the_steps_that_it_overlaps() -> None:
@@ -84,16 +108,17 @@ def test_trigger_causes_a_step_soon() -> None:
 
 def test_triggered_steps_keep_the_minimum_interval() -> None:
     """A device that appears and disappears all the time does not keep the survey running."""
-    steps = Steps()
-    thread = periodic(steps, 600, min_interval=0.2)
+    clock = LastReading()
+    steps = Steps(now=lambda: clock.last)
+    thread = PeriodicThread("test", steps, lambda: 600, clock, 0.2)
     thread.start()
     started = time.monotonic()
     while time.monotonic() < started + 0.7 or not steps.at:
         thread.trigger()
         time.sleep(0.05)
     thread.stop(PATIENCE_SECONDS)
-    assert 1 <= len(steps.at) <= 1 + (time.monotonic() - started) / 0.19
-    assert all(gap >= 0.19 for gap in steps.gaps())
+    assert 1 <= len(steps.at) <= 1 + (time.monotonic() - started) / 0.2
+    assert all(gap >= 0.199 for gap in steps.gaps())
 
 
 def test_triggered_steps_do_not_delay_the_regular_one() -> None:
@@ -180,19 +205,20 @@ def test_a_low_priority_thread_and_its_children_are_nice_and_no_other_thread_is(
     assert before == os.getpriority(os.PRIO_PROCESS, 0)
 
 
-@pytest.mark.parametrize(("before", "after"), [(0, NICE), (15, 15)])
-def test_lower_priority_never_decreases_the_niceness(before: int, after: int) -> None:
+@pytest.mark.parametrize("before", [0, 15])
+def test_lower_priority_never_decreases_the_niceness(before: int) -> None:
     niceness: list[int] = []
+    before = max(before, os.getpriority(os.PRIO_PROCESS, 0))  # of the tests
 
     def run() -> None:
-        os.setpriority(os.PRIO_PROCESS, 0, max(before, os.getpriority(os.PRIO_PROCESS, 0)))
+        os.setpriority(os.PRIO_PROCESS, 0, before)
         lower_priority()
         niceness.append(os.getpriority(os.PRIO_PROCESS, 0))
 
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
-    assert [after] == niceness
+    assert [max(before, NICE)] == niceness
 
 
 def test_a_time_limited_call_returns_the_result_or_raises_the_error() -> None:
@@ -213,7 +239,7 @@ def test_time_limited_calls_that_hang_leave_few_threads() -> None:
     for _ in range(6):
         with pytest.raises(TimeoutError):
             limited()
-    assert 4 == len(calls)
+    wait_until(lambda: 4 == len(calls), "the start of the last thread")
     released.set()
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from exporter import untrusted_file
 from exporter.untrusted_file import TooLargeFile, UnusableFile
+from tests.processes import open_files
 
 ROOT = Path(__file__).parents[1] / "exporter"
 
@@ -84,13 +85,13 @@ def test_a_file_that_is_refused_is_not_read(tmp_path: Path) -> None:
 
 
 def test_no_descriptor_stays_open(tmp_path: Path) -> None:
-    before = set(os.listdir("/proc/self/fd"))
+    before = open_files()
     for number, (prepare, _) in enumerate(TRAPS.values()):
         path = tmp_path / str(number)
         prepare(path)
         with pytest.raises(UnusableFile):
             untrusted_file.read(path, 100)
-    assert before == set(os.listdir("/proc/self/fd"))
+    assert set() == open_files() - before
 
 
 @pytest.mark.parametrize("trap", [name for name in TRAPS if name != "directory"])

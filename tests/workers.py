@@ -16,9 +16,10 @@ FOLDERS = ("tests/packaging/", "tests/systemd/")
 
 #: Files whose tests take seconds each and share nothing. Any process may run any of these tests.
 SPLIT = (
-    "tests/alerts/test_stories.py",
+    "tests/alerts/test_promtool.py",
     "tests/commands/test_bench.py",
     "tests/commands/test_probe_command.py",
+    "tests/commands/test_probe_setup_killed.py",
     "tests/commands/test_slc.py",
     "tests/commands/test_steady_state_command.py",
     "tests/end_to_end/test_agent.py",
@@ -46,7 +47,7 @@ FIRST = (
     "tests/end_to_end/test_alerting.py",
     "tests/month/",
     "tests/systemd/",
-    "tests/alerts/test_stories.py::test_promtool",
+    "tests/alerts/test_promtool.py",
     "tests/packaging/",
     "tests/end_to_end/test_probe.py",
     "tests/stack/test_demo.py",
@@ -54,6 +55,7 @@ FIRST = (
     "tests/end_to_end/",
     "tests/commands/test_bench.py",
     "tests/commands/test_probe_command.py",
+    "tests/commands/test_probe_setup_killed.py",
     "tests/rig/",
     "tests/io/test_real_device.py",
     "tests/stack/",

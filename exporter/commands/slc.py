@@ -33,7 +33,8 @@ from exporter.measurement.session import (
     measuring,
 )
 from exporter.probe import profiles, slc_watch
-from exporter.probe.cache_cliff import MIB, RECOVERY_IDLE_SECONDS, CliffResult
+from exporter.probe.cache_cliff import MIB, RECOVERY_IDLE_SECONDS
+from exporter.probe.cliff_result import CliffResult
 from exporter.probe.profiles import Profile
 from exporter.probe.slc_results import MAX_IDLE_SECONDS, MAX_IDLE_TIMES
 from exporter.probe.slc_watch import SLC_PROFILE
@@ -45,6 +46,7 @@ _STATUS = {
     CliffResult.FLAT: MEASURED,
     CliffResult.BUDGET: MEASURED,
     CliffResult.ABORTED: NOT_MEASURED,
+    CliffResult.DISTURBED: NOT_MEASURED,
 }
 
 
@@ -65,7 +67,8 @@ class SlcRequest(CommandContext):
 def run(settings: Settings, request: SlcRequest, tools: MeasurementTools, out: TextIO) -> int:
     """Measure the cache, save the result, and print the report. Returns the exit status.
 
-    The status is 1 for a cliff or a ramp, 3 if the write ended too early, and otherwise 0.
+    The status is 1 for a cliff or a ramp, 3 if the write ended too early or other processes
+    disturbed it, and otherwise 0.
 
     Raises:
         ConfigError: the settings of the profile are unsuitable, or the measurement is refused.

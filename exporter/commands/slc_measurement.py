@@ -20,7 +20,8 @@ from exporter.measurement.figures import span
 from exporter.measurement.run_facts import MeasuredDrives
 from exporter.measurement.session import Measurement
 from exporter.probe import slc_watch
-from exporter.probe.cache_cliff import MIB, CacheCliff, CliffResult, TraceSample, recovered_bytes
+from exporter.probe.cache_cliff import MIB, TraceSample, recovered_bytes
+from exporter.probe.cliff_result import CacheCliff, CliffResult
 from exporter.probe.fio_run import RunOutcome
 from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile
@@ -106,6 +107,8 @@ class SlcProbe:
         cliff = slc_watch.judge_write(written, self._below.capacity_bytes)
         if problem and cliff.result is CliffResult.ABORTED:
             self._notes.append(f"{problem[:1].upper()}{problem[1:]}.")
+        if note := time_limit_note(profile, cliff):
+            self._notes.append(note)
         if written.is_device_total:
             self._notes.append("The bytes written include writes of other processes to the device.")
         result = SlcResult(
@@ -259,6 +262,18 @@ class SlcProbe:
             f"{warning}: a drop in speed may have a cause other than an SSD's cache."
             for warning in warnings
         )
+
+
+def time_limit_note(profile: Profile, cliff: CacheCliff) -> str:
+    """Returns a note about a write that reached its time limit before its size; else empty."""
+    written, size = cliff.written_bytes, profile.size_bytes
+    if cliff.result is not CliffResult.BUDGET or written >= _COMPLETE_RATIO * size:
+        return ""
+    return (
+        f"The time limit of {span(profile.runtime_seconds)} ended the write after"
+        f" {figures.size(written)} of {figures.size(size)}. To finish earlier, write less with"
+        " --bytes."
+    )
 
 
 def recovery_steps(

@@ -10,14 +10,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from exporter.measurement import figures
-from exporter.probe.cache_cliff import (
-    CacheCliff,
-    CliffResult,
-    CliffRules,
-    TraceSample,
-    WritePhase,
-    binned,
-)
+from exporter.probe.cache_cliff import CliffRules, TraceSample, binned
+from exporter.probe.cliff_result import CacheCliff, CliffResult, WritePhase
 from exporter.probe.slc_results import SlcResult
 from exporter.report.content import Chart, ChartLine, Mark, Report, Table
 
@@ -122,6 +116,12 @@ def verdict(cliff: CacheCliff) -> str:
         return (
             "The speed declines slowly during the write, as on a drive that gets hot. At the end of"
             " a write cache it drops in one step."
+        )
+    if cliff.result is CliffResult.DISTURBED:
+        fast = figures.size(cliff.cache_min_bytes or 0)
+        return (
+            f"Not measured: after {fast}, the speed fell when other programs began to use the drive"
+            " more. Repeat the measurement while the drive is idle."
         )
     if burst is None:
         return f"Too little was written for a result: {written}."

@@ -309,6 +309,7 @@ def _attribute(row: Fields) -> AtaAttribute | None:
         threshold=row.integer("thresh", maximum=255),
         failed=row.text("when_failed") or "",
         prefailure=row.flag("flags", "prefailure") or False,
+        flags=row.text("flags", "string") or "",
     )
 
 

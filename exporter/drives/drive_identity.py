@@ -27,6 +27,9 @@ _PROTOCOL_OF_FIELD = {
     "scsi_version": Protocol.SCSI,
 }
 
+#: The largest valid size of a block, in bytes. Real blocks have at most 64 KiB.
+_MAX_BLOCK_BYTES = 1 << 30
+
 _LOGICAL_UNIT = re.compile(r"0x((?:[0-9a-f]{16}|[0-9a-f]{24}|[0-9a-f]{32}))", re.IGNORECASE)
 
 #: The possible first digits of an NAA designator, keyed by its number of digits. The first digit is
@@ -50,6 +53,8 @@ def identify(fields: Fields) -> DriveIdentity:
         capacity_bytes=_capacity_bytes(fields, protocol),
         logical_block_bytes=_logical_block_bytes(fields),
         rotational=_rotational(fields, protocol),
+        physical_block_bytes=fields.integer("physical_block_size", maximum=_MAX_BLOCK_BYTES)
+        or None,
     )
 
 
@@ -156,9 +161,9 @@ def _capacity_bytes(fields: Fields, protocol: Protocol | None) -> int | None:
 
 
 def _logical_block_bytes(fields: Fields) -> int | None:
-    block = fields.integer("logical_block_size", maximum=1 << 30)
+    block = fields.integer("logical_block_size", maximum=_MAX_BLOCK_BYTES)
     if not block and fields.get("nvme_namespaces") is not None:
-        block = fields.integer("nvme_namespaces", 0, "formatted_lba_size", maximum=1 << 30)
+        block = fields.integer("nvme_namespaces", 0, "formatted_lba_size", maximum=_MAX_BLOCK_BYTES)
     return block or None
 
 

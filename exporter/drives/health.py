@@ -36,6 +36,7 @@ class DriveIdentity:
     capacity_bytes: the capacity of the whole drive, not of one namespace.
     logical_block_bytes: the size of a logical block in bytes.
     rotational: True for a hard disk, False for an SSD.
+    physical_block_bytes: the size of a physical block in bytes.
     """
 
     protocol: Protocol | None = None
@@ -47,6 +48,7 @@ class DriveIdentity:
     capacity_bytes: int | None = None
     logical_block_bytes: int | None = None
     rotational: bool | None = None
+    physical_block_bytes: int | None = None
 
 
 class EnduranceSource(str, Enum):
@@ -145,6 +147,7 @@ class AtaAttribute:
     threshold: the limit for the normalized value. None means that smartctl does not print it.
     failed: when the normalized value was at or below the threshold: "now", "past" or "" (never).
     prefailure: True if the vendor declares that a failed attribute predicts a failure of the drive.
+    flags: the flags as smartctl prints them, such as "PO--CK"; empty if it does not print them.
     """
 
     id: int
@@ -156,6 +159,7 @@ class AtaAttribute:
     threshold: int | None = None
     failed: str = ""
     prefailure: bool = False
+    flags: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +184,8 @@ class DriveHealth:
     host_read, host_written: the bytes that the host has read and written.
     nand_written: the bytes that the drive has written to its flash.
     media_errors: the number of uncorrectable errors of the medium.
+    corrected_errors: the number of errors that a SCSI drive corrected, keyed by how: "ecc_fast",
+        "ecc_delayed" or "retry".
     reallocated_sectors: the number of defective sectors or blocks that were replaced.
     pending_sectors: the number of sectors that cannot be read and are not yet replaced.
     program_failures, erase_failures: the number of failed program and erase operations.
@@ -216,6 +222,7 @@ class DriveHealth:
     host_written: WrittenBytes | None = None
     nand_written: WrittenBytes | None = None
     media_errors: int | None = None
+    corrected_errors: Mapping[str, int] = field(default_factory=dict)
     reallocated_sectors: int | None = None
     pending_sectors: int | None = None
     program_failures: int | None = None

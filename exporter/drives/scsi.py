@@ -13,6 +13,15 @@ from exporter.drives.health import (
 )
 
 _ERRORS = "scsi_error_counter_log"
+_OPERATIONS = ("read", "write", "verify")
+
+#: The counters of corrected errors in this log (SPC), keyed by how the drive corrected them. The
+#: total is not read: some drives report 0 while the parts count.
+_CORRECTIONS = {
+    "ecc_fast": "errors_corrected_by_eccfast",
+    "ecc_delayed": "errors_corrected_by_eccdelayed",
+    "retry": "errors_corrected_by_rereads_rewrites",
+}
 
 #: The resolution of the byte counters, in bytes. smartctl prints gigabytes (10^9 bytes) with three
 #: decimals.
@@ -38,14 +47,28 @@ def scsi_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
         host_written=_processed(fields, "write"),
         media_errors=counter_sum(
             fields,
-            *((_ERRORS, kind, "total_uncorrected_errors") for kind in ("read", "write", "verify")),
+            *((_ERRORS, kind, "total_uncorrected_errors") for kind in _OPERATIONS),
         ),
+        corrected_errors=_corrected_errors(fields),
         reallocated_sectors=fields.integer("scsi_grown_defect_list"),
         pending_sectors=fields.integer("scsi_pending_defects", "count"),
         interface_errors=sas_link_errors(fields),
         power_on_seconds=power_on_seconds(fields),
         self_test=self_test_log.scsi_self_test(fields),
     )
+
+
+def _corrected_errors(fields: Fields) -> dict[str, int]:
+    """Returns the number of corrected errors of all operations, keyed by how they were corrected.
+
+    A key is missing if the drive does not report the counter, or if a part of the sum cannot be
+    parsed.
+    """
+    counts = {
+        method: counter_sum(fields, *((_ERRORS, kind, key) for kind in _OPERATIONS))
+        for method, key in _CORRECTIONS.items()
+    }
+    return {method: count for method, count in counts.items() if count is not None}
 
 
 def _endurance(fields: Fields, identity: DriveIdentity) -> Endurance | None:

@@ -98,5 +98,6 @@ def _increment_error(pairs: Sequence[tuple[float, float]]) -> float:
     mean = math.fsum(y for _, y in steps) / whole_x
     if mean <= 0:
         return math.inf
-    scatter = math.fsum((y - mean * x) ** 2 / x for x, y in steps) / (len(steps) - 1)
+    # Unlike math.fsum, sum() of very large numbers is infinite and no error.
+    scatter = sum((y - mean * x) ** 2 / x for x, y in steps) / (len(steps) - 1)
     return math.sqrt(scatter / whole_x) / mean

@@ -96,6 +96,7 @@ _SCSI: Mapping[str, ValueSource] = {
     "host_read": ValueSource("scsi_log", "error counter log, read: gigabytes_processed x 1 GB"),
     "host_written": ValueSource("scsi_log", "error counter log, write: gigabytes_processed x 1 GB"),
     "media_errors": ValueSource("scsi_log", "error counter log: sum of total_uncorrected_errors"),
+    "corrected_errors": ValueSource("scsi_log", "error counter log: sum of errors_corrected_by_*"),
     "reallocated_sectors": ValueSource("scsi_log", "grown defect list, number of elements"),
     "pending_sectors": ValueSource("scsi_log", "pending defects, count"),
     "interface_errors": ValueSource("scsi_log", "scsi_sas_port_*: sum of the errors of all phys"),

@@ -18,7 +18,7 @@ from exporter.io.baseline import DriveBaselines
 from exporter.io.disk_rules import DiskRules
 from exporter.io.drive_class import Drive, DriveClass, VolumeType
 from exporter.io.falloff_tracker import MUCH_BYTES, WriteFalloffTracker
-from exporter.io.interval import DiskInterval, missing_share
+from exporter.io.interval import DiskInterval, hung_share
 from exporter.io.partial_hang import PartialHangDetector
 from exporter.io.slowdown import SlowdownEvidence
 from exporter.io.throttling import ThrottlingDetector
@@ -92,7 +92,6 @@ class DiskActivity:
         "_hang",
         "_is_limited",
         "_previous",
-        "_previous_excess",
         "_rules",
         "_stall_seconds",
         "_throttling",
@@ -145,8 +144,7 @@ class DiskActivity:
         self.saturated_seconds = 0.0
         self.stalled_seconds = 0.0
         self._stall_seconds = self._counted_stall_seconds = 0.0
-        # Below 0: no request can have hung since before the interval.
-        self._previous_excess = -1.0
+        # None: the device was idle, so no request can have hung since before the interval.
         self._before: DiskInterval | None = None
         self._previous: DiskInterval | None = None
         self._begun_before = 0.0
@@ -188,7 +186,7 @@ class DiskActivity:
         """Records an interval of `seconds` in which the device had no request."""
         self.busy_ratio.observe_zero(seconds)
         self.queue_depth.observe_zero(seconds)
-        self._previous_excess = -1.0
+        self._previous = None
 
     def record(
         self, now: float, disk: DiskInterval, context: DiskContext, *, is_probed: bool = False
@@ -245,8 +243,6 @@ class DiskActivity:
         if stalled or self._stall_seconds:
             self._count_stall(seconds, stalled=stalled, in_flight=queue_depth)
         self._before, self._previous = self._previous, disk
-        # If no request completed, the requests were in flight for an unknown part of the interval.
-        self._previous_excess = queue_depth / 2 if excess is None else excess
         if not self.drive.leaf:
             return
         falloffs = self.falloffs
@@ -288,25 +284,23 @@ class DiskActivity:
         hang = self._hang
         if stalled:
             hung = 0.0 if hang is None else hang.hung_seconds
-            is_partial = hung > 0  # certain only after several intervals, which then all count
+            is_partial = hung > 0  # certain after several intervals, which then all count
             if not self._stall_seconds:
-                share = self._previous_excess / in_flight if in_flight else 0.0
-                # 0: no request was in flight at the start of the interval in which it began.
-                share = share or missing_share(self._before, self._previous)
-                self._begun_before = min(max(share, 0.0), 1.0)
+                self._begun_before = hung_share(self._before, self._previous, in_flight)
                 seconds = hung if is_partial else seconds
             self._stall_seconds += seconds
             if self._stall_seconds < _STALL_SECONDS:
                 return
             if not self._counted_stall_seconds and not is_partial:
-                # A device that hangs also completes requests in the interval in which the hang
-                # begins, and in that in which it ends. In the first one, the requests that hang
-                # are those that the completed ones do not explain. A half of the last one counts.
+                # Requests also complete in the interval in which a hang begins, and in that in
+                # which it ends. Of the first, the missing share counts; of the last, a half.
                 self.stalled_seconds += seconds * self._begun_before
             self.stalled_seconds += self._stall_seconds - self._counted_stall_seconds
             self._counted_stall_seconds = self._stall_seconds
             return
-        if self._counted_stall_seconds and not (hang is not None and hang.has_ended):
+        if hang is not None and hang.has_ended:
+            hang.has_ended = False
+        elif self._counted_stall_seconds:
             self.stalled_seconds += seconds / 2
         self._stall_seconds = self._counted_stall_seconds = 0.0
 

@@ -195,13 +195,32 @@ def disk_interval(
     return _new(DiskInterval, values)
 
 
-def missing_share(before: DiskInterval | None, interval: DiskInterval | None) -> float:
+def hung_share(
+    before: DiskInterval | None, interval: DiskInterval | None, in_flight: float
+) -> float:
     """Returns the share of an interval in which a device hung, if it hung at the end of it.
 
-    It is the share of the completions that are missing, compared with the interval before. 0 if it
-    is too small to be significant, or if nothing completed before.
+    before, interval: two consecutive intervals; None if the device was idle, or if it is unknown.
+    in_flight: the number of requests that hung.
+
+    If the queue was as deep before the hang, it is the share of the request time that is missing.
+    Otherwise the requests in flight at the start of the interval may be a coincidence, for example
+    the moment when many threads submit together. Then it is the share of the completions that are
+    missing, compared with the interval before; 0 if that is too small to be significant.
     """
-    if before is None or interval is None or not before.reads + before.writes:
+    if interval is None or not in_flight:
+        return 0.0
+    excess = interval.excess_requests
+    if excess is None:
+        # No request completed, so the requests were in flight for an unknown part of the interval.
+        excess = interval.queue_depth / 2
+    elif not excess or (before is not None and before.queue_depth < in_flight / 2):
+        return _missing_share(before, interval)
+    return min(max(excess / in_flight, 0.0), 1.0)
+
+
+def _missing_share(before: DiskInterval | None, interval: DiskInterval) -> float:
+    if before is None or not before.reads + before.writes:
         return 0.0
     rate = (interval.reads + interval.writes) / interval.seconds
     share = 1 - rate * before.seconds / (before.reads + before.writes)

@@ -23,9 +23,12 @@ class PartialHangRules:
         single request would be missed because of rounding.
     standard_errors: the mean excess must also be this many times its own standard error. The
         number of requests in flight varies within a second, and is read once per second. The
-        variance is that of these intervals or of the time before, whichever is larger.
+        variance is that of these intervals or of the time before, whichever is larger. That of
+        these intervals comes from the differences of successive ones, because the number of
+        requests that hang grows.
     noise_intervals: the variance of the time before is a moving average over this many intervals
-        without an excess.
+        in which no request hung.
+    first_noise: the variance before the first interval.
     least_variance, most_least_variance: lower limit of the variance of the excess, as a share of
         the queue depth, and the largest such limit. The variance of a few intervals may be small by
         chance.
@@ -38,6 +41,7 @@ class PartialHangRules:
     excess_requests: float = 0.8
     standard_errors: float = 6.5
     noise_intervals: float = 50.0
+    first_noise: float = 0.1
     least_variance: float = 0.25
     most_least_variance: float = 1.0
     least_deviation: float = 0.01
@@ -54,6 +58,7 @@ class PartialHangDetector:
         "_end_excess",
         "_excesses",
         "_noise",
+        "_noise_depth",
         "_rules",
         "has_ended",
         "hung_seconds",
@@ -61,21 +66,18 @@ class PartialHangDetector:
 
     def __init__(self, rules: PartialHangRules) -> None:
         self._rules = rules
-        self._excesses: list[float] = []
+        #: The excess and the queue depth of each interval since the first with an excess.
+        self._excesses: list[tuple[float, float]] = []
         self.hung_seconds = self._end_excess = 0.0
         self.has_ended = False
-        self._noise = 0.2
+        #: The mean square of the excess in normal operation, and the mean queue depth at the time.
+        self._noise = rules.first_noise
+        self._noise_depth = 1.0
 
     @property
     def is_open(self) -> bool:
         """False if `observe` needs no intervals that have no excess."""
         return bool(self._excesses)
-
-    def reset(self) -> None:
-        """Forgets all intervals: the device was idle, or no more requests hang."""
-        self.has_ended = self.hung_seconds > 0
-        self._excesses.clear()
-        self.hung_seconds = 0.0
 
     def observe(self, excess: float, queue_depth: float, seconds: float) -> bool:
         """Records an interval; returns True if requests hang.
@@ -88,28 +90,52 @@ class PartialHangDetector:
         rules, excesses = self._rules, self._excesses
         is_more = excess >= (self._end_excess if self.hung_seconds else rules.excess_requests / 2)
         if not is_more:
-            if excesses:
-                self.reset()
-            # The end of a hang must not count as noise, so that a large value counts in part.
-            noise = self._noise
-            self._noise += (min(excess * excess, 4 * noise + 1) - noise) / rules.noise_intervals
+            self._end(excess, queue_depth)
         elif self.hung_seconds:
             self.hung_seconds += seconds
         else:
-            excesses.append(excess)
+            excesses.append((excess, queue_depth))
             if len(excesses) > rules.intervals:
                 del excesses[0]
             if len(excesses) >= rules.first_intervals:
-                self._decide(queue_depth, seconds)
+                self._decide(seconds)
         return self.hung_seconds > 0
 
-    def _decide(self, queue_depth: float, seconds: float) -> None:
-        rules, excesses, count = self._rules, self._excesses, len(self._excesses)
+    def _end(self, excess: float, queue_depth: float) -> None:
+        """Forgets all intervals: the device was idle, or no more requests hang."""
+        excesses = self._excesses
+        self.has_ended = self.hung_seconds > 0
+        if not self.has_ended:
+            # An excess that ended before it was significant is a part of the normal operation. The
+            # end of a hang is not.
+            for past_excess, past_depth in excesses:
+                self._add_noise(past_excess, past_depth)
+            self._add_noise(excess, queue_depth)
+        excesses.clear()
+        self.hung_seconds = 0.0
+
+    def _add_noise(self, excess: float, queue_depth: float) -> None:
+        noise, intervals = self._noise, self._rules.noise_intervals
+        # A short hang has a large excess when it begins and ends, so that a large one counts in
+        # part, unless the queue is deeper than before.
+        growth = max(1.0, (queue_depth / self._noise_depth) ** 2)
+        self._noise += (min(excess * excess, 4 * noise * growth + 1) - noise) / intervals
+        self._noise_depth += (max(queue_depth, 1.0) - self._noise_depth) / intervals
+
+    def _decide(self, seconds: float) -> None:
+        rules, count = self._rules, len(self._excesses)
+        excesses = [excess for excess, _ in self._excesses]
+        queue_depth = sum(depth for _, depth in self._excesses) / count
         mean = sum(excesses) / count
-        variance = sum((one - mean) ** 2 for one in excesses) / (count - 1)
+        # Successive values share the requests in flight at one end, so that they differ by half.
+        steps = (excesses[n] - excesses[n - 1] for n in range(1, count))
+        variance = sum(step * step for step in steps) / (count - 1)
         least = min(rules.least_variance * queue_depth, rules.most_least_variance)
         least += (rules.least_deviation * queue_depth) ** 2
-        variance = max(variance, least, self._noise)
+        # The noise of independent requests is proportional to the square root of the queue depth,
+        # that of a load that changes to the queue depth.
+        growth = max(queue_depth, 1.0) / self._noise_depth
+        variance = max(variance, least, self._noise * max(growth, growth * growth))
         if (
             mean < rules.excess_requests
             or mean * mean * count < rules.standard_errors**2 * variance

@@ -1,6 +1,7 @@
-"""Finds the directories of a MySQL or MariaDB server from its command line and its option files.
+"""Finds the directories and the port of a MySQL or MariaDB server from its options.
 
-It does no I/O. These pages describe option files:
+The options are on its command line and in its option files. It does no I/O. These pages describe
+option files:
 https://dev.mysql.com/doc/refman/8.4/en/option-files.html and
 https://mariadb.com/docs/server/server-management/install-and-upgrade-mariadb/configuring-mariadb/configuring-mariadb-with-option-files
 
@@ -17,7 +18,7 @@ from exporter.errors import Faults, LimitReached, ParseError
 from exporter.linux import files
 from exporter.linux.files import Parsed
 
-#: The options that set a directory, or that decide whether a directory is used.
+#: The options that set a directory or the port, or that decide whether a directory is used.
 KNOWN_OPTIONS = frozenset(
     {
         "datadir",
@@ -27,6 +28,7 @@ KNOWN_OPTIONS = frozenset(
         "innodb_log_group_home_dir",
         "innodb_undo_directory",
         "log_bin",
+        "port",
         "relay_log",
         "tmpdir",
     }
@@ -40,7 +42,7 @@ Options = Mapping[str, str | bool]
 #: The options whose value is optional and must follow "=". The value of every other option may
 #: also be the next argument.
 _VALUE_OPTIONAL = frozenset({"log_bin", "innodb_doublewrite"})
-_SHORT_OPTIONS = {"h": "datadir", "t": "tmpdir"}
+_SHORT_OPTIONS = {"P": "port", "h": "datadir", "t": "tmpdir"}
 _PREFIX_VALUES = {"skip": False, "disable": False, "enable": True}
 _SERVER_GROUP = re.compile(r"(?:mysqld|server|mariadb|mariadbd)(?:-\d+(?:\.\d+)?)?", re.ASCII)
 _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "s": " ", "\\": "\\"}
@@ -49,6 +51,9 @@ _DEFAULT_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 #: The default data directory of the common packages. Packages with another default set it on the
 #: command line.
 _DEFAULT_DATADIR = "/var/lib/mysql"
+
+#: The port of a server without the option, or with the value 0.
+_DEFAULT_PORT = 3306
 
 #: The maximum number of directories for temporary files of one server. MySQL has no limit; servers
 #: with more than one are rare.
@@ -230,6 +235,15 @@ def role_directories(options: Options) -> Parsed[tuple[RoleDirectory, ...]]:
     if len(usable) < len(directories):
         faults.add(LimitReached(f"a path has more than {_MAX_PATH_CHARACTERS} characters"))
     return Parsed(usable, faults.listed())
+
+
+def server_port(options: Options) -> int | None:
+    """Returns the TCP port of a server with these options; None if the option is not a port."""
+    text = options.get("port", "0")
+    if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,5}", text):
+        return None
+    port = int(text) or _DEFAULT_PORT
+    return port if port < 1 << 16 else None
 
 
 def _is_server_group(group: str, suffix: str) -> bool:

@@ -53,12 +53,15 @@ class MysqlServer:
     mounts: the mounts, as the server sees them, that contain its directories.
     directories: the directories in which the server stores data. The paths are those that the
         server sees.
+    port: the TCP port. None if it is unknown: for a server in a container whose command line does
+        not contain it.
     """
 
     pid: int
     cgroup: str | None
     mounts: tuple[Mount, ...]
     directories: tuple[RoleDirectory, ...]
+    port: int | None = None
 
 
 class OptionBudget:
@@ -217,7 +220,9 @@ def _server(
         )
     containing = (mountinfo.mount_containing(mounts, item.directory) for item in directories)
     kept = tuple(dict.fromkeys(mount for mount in containing if mount is not None))
-    return MysqlServer(process.pid, process.cgroup, kept, directories)
+    is_port_known = root is not None or "port" in options
+    port = mysql_directories.server_port(options) if is_port_known else None
+    return MysqlServer(process.pid, process.cgroup, kept, directories, port)
 
 
 def _read_option_file(

@@ -41,8 +41,27 @@ def filesystem_samples(topology: Topology, wanted: Callable[[str], bool]) -> Ite
         yield metrics.ROLE_INFO(1, device, role_name)
         if runs is not None:
             yield metrics.ROLE_ACTIVE(int(runs), device, role_name)
+    for labels in _servers_of_roles(topology, wanted):
+        yield metrics.ROLE_SERVER(1, *labels)
     for pool, state in topology.pool_states.items():
         yield metrics.ZFS_POOL_STATE(1, pool, state)
+
+
+def _servers_of_roles(
+    topology: Topology, wanted: Callable[[str], bool]
+) -> list[tuple[str, str, str]]:
+    """Returns drive, role and port of each server; empty unless several servers run."""
+    if len(topology.servers) < 2:
+        return []
+    ports = {server.pid: server.port for server in topology.servers}
+    return sorted(
+        {
+            (device, role.name, str(port))
+            for role in topology.roles
+            if role.pid is not None and (port := ports.get(role.pid)) is not None
+            for device in filter(wanted, role.devices)
+        }
+    )
 
 
 def _filesystem_state(device: str, filesystem: Filesystem) -> Iterator[Sample]:

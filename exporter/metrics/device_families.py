@@ -112,6 +112,13 @@ ROLE_ACTIVE = MetricDesc(
     "A role from the settings has no sample.",
     ("device", "role"),
 )
+ROLE_SERVER = MetricDesc(
+    "ssd_device_role_server_info",
+    "The TCP port of a MySQL server that uses the drive, if several servers run on the host; the "
+    "value is always 1 (the server's command line and option files). No sample if the port is not "
+    "known, as in a container.",
+    ("device", "role", "port"),
+)
 FILESYSTEM_READONLY = MetricDesc(
     "ssd_filesystem_readonly",
     "1 if nothing can be written: the filesystem or its mount is read-only, or an error has "

@@ -178,7 +178,8 @@ SLC_RESULT = MetricDesc(
     "ssd_slc_probe_result_info",
     "Result of the last SLC probe; the value is always 1. cliff: a cache cliff. flat: no "
     "cliff. ramp: a gradual decline, which indicates heat. budget: no cliff within the write "
-    "budget. aborted: stopped before a cliff, and no earlier result exists.",
+    "budget. aborted: stopped before a cliff. disturbed: the speed fell when other programs began "
+    "to use the drive. Neither of the last two replaces an earlier result that is complete.",
     (*_DEVICE, "result"),
 )
 SLC_AT = MetricDesc(

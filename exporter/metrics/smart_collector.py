@@ -41,6 +41,8 @@ BYTES = (
     (metrics.HOST_WRITTEN, "host_written"),
     (metrics.NAND_WRITTEN, "nand_written"),
 )
+#: The value of the metric for each state of an attribute that failed.
+_FAILED = {"now": 1, "past": 0}
 _BOUNDS = ("low", "mid", "high")
 
 _SECONDS_PER_HOUR = 3600
@@ -112,6 +114,7 @@ def drive_samples(
         result += _health(drive.health, labels, has_log_data=drive.has_log_data)
         result += _predictions(drive, labels)
         rows = _by_name(drive.health)
+        result += _failed(rows, labels)
         if raw_attributes:
             result += _raw(rows, labels)
         if attribute_values:
@@ -235,6 +238,8 @@ def _several_series(health: DriveHealth, labels: tuple[str, str]) -> Iterator[Sa
     ):
         if seconds is not None:
             yield metrics.OVER_TEMPERATURE(seconds, *labels, level)
+    for method, count in health.corrected_errors.items():
+        yield metrics.CORRECTED_ERRORS(count, *labels, method)
     for warning, is_set in health.critical_warnings.items():
         yield metrics.CRITICAL_WARNING(int(is_set), *labels, warning)
 
@@ -257,6 +262,15 @@ def _by_name(health: DriveHealth) -> dict[tuple[str, str], AtaAttribute]:
     If a damaged table contains a row twice, the last one is used.
     """
     return {(str(row.id), row.name): row for row in health.attributes}
+
+
+def _failed(
+    rows: Mapping[tuple[str, str], AtaAttribute], labels: tuple[str, str]
+) -> Iterator[Sample]:
+    for name, row in rows.items():
+        if row.failed in _FAILED:
+            prefailure = str(int(row.prefailure))
+            yield metrics.ATTRIBUTE_FAILED(_FAILED[row.failed], *labels, *name, prefailure)
 
 
 def _raw(rows: Mapping[tuple[str, str], AtaAttribute], labels: tuple[str, str]) -> Iterator[Sample]:

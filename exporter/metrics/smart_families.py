@@ -118,6 +118,14 @@ MEDIA_ERRORS = MetricDesc(
     _DRIVE,
     "counter",
 )
+CORRECTED_ERRORS = MetricDesc(
+    "ssd_smart_corrected_errors_total",
+    "Errors of reads, writes and verifications that a SAS drive corrected (SCSI error counter "
+    "log). Fast ECC is normal operation and counts millions; growth of method='retry', which is "
+    "rereads and rewrites, announces uncorrectable errors.",
+    (*_DRIVE, "method"),
+    "counter",
+)
 REALLOCATED = MetricDesc(
     "ssd_smart_reallocated_sectors_total",
     "Sectors or blocks that the drive replaced with spare ones (ATA attributes, SCSI grown "
@@ -262,6 +270,13 @@ ATTRIBUTE_THRESHOLD = MetricDesc(
     "means never.",
     _ATTRIBUTE,
     optional=True,
+)
+ATTRIBUTE_FAILED = MetricDesc(
+    "ssd_ata_attribute_failed",
+    "1 for an ATA attribute whose normalised value is at or below its threshold, 0 if it was so "
+    "in the past (ATA attribute table). Other attributes have no series. prefailure='1' means that "
+    "the maker declares it a prediction of failure; temperature and wear often have '0'.",
+    (*_ATTRIBUTE, "prefailure"),
 )
 LAST_SUCCESS = MetricDesc(
     "ssd_smart_last_success_timestamp_seconds",

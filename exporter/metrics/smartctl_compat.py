@@ -1,5 +1,6 @@
 """Yields the samples of smartctl_exporter's metric families, for dashboards made for it."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from exporter.drives.health import AtaAttribute, DriveHealth, Protocol
@@ -12,6 +13,19 @@ _PROTOCOLS = {
     Protocol.NVME: ("NVMe", "nvme"),
     Protocol.ATA: ("ATA", "sat"),
     Protocol.SCSI: ("SCSI", "scsi"),
+}
+
+#: The part of a device path that smartctl_exporter removes for the label `device`.
+_DIRECTORIES = re.compile(r"^/dev/(disk/by-id/|disk/by-path/)?")
+
+#: The name of each flag of an attribute, and its letter in smartctl's output.
+_FLAGS = {
+    "prefailure": "P",
+    "updated_online": "O",
+    "performance": "S",
+    "error_rate": "R",
+    "event_count": "C",
+    "auto_keep": "K",
 }
 
 #: The bits of the NVMe critical warning, from bit 0.
@@ -31,16 +45,28 @@ def samples(drives: Iterable[WatchedDrive]) -> Iterator[Sample]:
         yield from _identity(drive)
         yield from _health(drive, drive.health)
         for attribute in {(row.id, row.name): row for row in drive.health.attributes}.values():
-            yield from _attribute(drive.label, attribute)
+            yield from _attribute(device_name(drive), attribute)
+
+
+def device_name(drive: WatchedDrive) -> str:
+    """Returns the value that smartctl_exporter uses for the label `device`.
+
+    It is smartctl's device path without /dev/, and the type if the path has several drives: nvme0,
+    sda, bus_0_megaraid_3.
+    """
+    path, _, kind = drive.address.partition(" -d ")
+    name = _DIRECTORIES.sub("", path).replace("/", "_") or drive.label
+    return f"{name}_{kind.replace(',', '_')}" if "," in kind else name
 
 
 def _identity(drive: WatchedDrive) -> Iterator[Sample]:
     identity = drive.identity
     protocol, kind = _PROTOCOLS[identity.protocol] if identity.protocol else ("", "")
-    interface = drive.address.rpartition(" -d ")[2] if " -d " in drive.address else kind
+    interface = drive.address.partition(" -d ")[2] or kind
+    device = device_name(drive)
     yield metrics.DEVICE(
         1,
-        drive.label,
+        device,
         interface,
         protocol,
         identity.family or "",
@@ -51,24 +77,32 @@ def _identity(drive: WatchedDrive) -> Iterator[Sample]:
         *("", "", ""),
     )
     if identity.capacity_bytes is not None:
-        yield metrics.CAPACITY_BYTES(identity.capacity_bytes, drive.label)
+        yield metrics.CAPACITY_BYTES(identity.capacity_bytes, device)
+    if identity.physical_block_bytes:
+        yield metrics.BLOCK_SIZE(identity.physical_block_bytes, device, "physical")
     if identity.logical_block_bytes:
-        yield metrics.BLOCK_SIZE(identity.logical_block_bytes, drive.label, "logical")
+        yield metrics.BLOCK_SIZE(identity.logical_block_bytes, device, "logical")
         if identity.capacity_bytes is not None:
             blocks = identity.capacity_bytes // identity.logical_block_bytes
-            yield metrics.CAPACITY_BLOCKS(blocks, drive.label)
+            yield metrics.CAPACITY_BLOCKS(blocks, device)
 
 
 def _health(drive: WatchedDrive, health: DriveHealth) -> Iterator[Sample]:
-    yield metrics.EXIT_STATUS(health.exit_status, drive.label)
+    device, identity = device_name(drive), drive.identity
+    yield metrics.EXIT_STATUS(health.exit_status, device)
     for desc, number in _numbers(drive, health):
         if number is not None:
-            yield desc(number, drive.label)
+            yield desc(number, device)
     if (celsius := health.temperatures.get("drive")) is not None:
-        yield metrics.TEMPERATURE(celsius, drive.label, "current")
-    identity = drive.identity
-    if identity.protocol is Protocol.SCSI and health.reallocated_sectors is not None:
-        whose = drive.label, identity.family or "", identity.model or "", drive.serial
+        yield metrics.TEMPERATURE(celsius, device, "current")
+    if identity.protocol is Protocol.ATA and health.error_log_entries is not None:
+        yield metrics.ERROR_LOG_COUNT(health.error_log_entries, device, "summary")
+    if identity.protocol is not Protocol.SCSI:
+        return
+    if health.temperature_warning_celsius is not None:
+        yield metrics.TEMPERATURE(health.temperature_warning_celsius, device, "drive_trip")
+    if health.reallocated_sectors is not None:
+        whose = device, identity.family or "", identity.model or "", drive.serial
         yield metrics.GROWN_DEFECTS(health.reallocated_sectors, *whose)
 
 
@@ -99,6 +133,7 @@ def _percent(ratio: float | None) -> float | None:
 
 
 def _attribute(device: str, row: AtaAttribute) -> Iterator[Sample]:
+    flags = ",".join(name for name in _FLAGS if _FLAGS[name] in row.flags)
     for kind, number in (
         ("raw", row.raw),
         ("value", row.value),
@@ -106,4 +141,5 @@ def _attribute(device: str, row: AtaAttribute) -> Iterator[Sample]:
         ("thresh", row.threshold),
     ):
         if number is not None:
-            yield metrics.ATTRIBUTE(number, device, row.name, "", "", kind, str(row.id))
+            labels = device, row.name, row.flags, flags, kind, str(row.id)
+            yield metrics.ATTRIBUTE(number, *labels)

@@ -36,19 +36,22 @@ DEVICE = _gauge(
 )
 ATTRIBUTE = _gauge(
     "_attribute",
-    "ATA attribute: raw value, normalized value, worst value or threshold (smartctl). The labels "
-    "of the flags are empty.",
+    "ATA attribute: raw value, normalized value, worst value or threshold (smartctl).",
     "attribute_name",
     "attribute_flags_short",
     "attribute_flags_long",
     "attribute_value_type",
     "attribute_id",
 )
-BLOCK_SIZE = _gauge("_block_size", "Logical block size in bytes (smartctl).", "blocks_type")
+BLOCK_SIZE = _gauge(
+    "_block_size", "Logical or physical block size in bytes (smartctl).", "blocks_type"
+)
 CAPACITY_BLOCKS = _gauge("_capacity_blocks", "Capacity in logical blocks (smartctl).")
 CAPACITY_BYTES = _gauge("_capacity_bytes", "Capacity in bytes (smartctl).")
 TEMPERATURE = _gauge(
-    "_temperature", "Temperature in degrees Celsius (smartctl).", "temperature_type"
+    "_temperature",
+    "Temperature in degrees Celsius, and for SAS its warning limit drive_trip (smartctl).",
+    "temperature_type",
 )
 SMART_STATUS = _gauge("_smart_status", "1 if the drive assesses itself as healthy (smartctl).")
 STATUS = _gauge("_status", "The same as smartctl_device_smart_status (smartctl).")
@@ -61,6 +64,11 @@ AVAILABLE_SPARE_THRESHOLD = _gauge(
 CRITICAL_WARNING = _gauge("_critical_warning", "Critical warning, a bit field (NVMe SMART log).")
 MEDIA_ERRORS = _gauge("_media_errors", "Unrecovered data integrity errors (NVMe SMART log).")
 ERROR_LOG_ENTRIES = _gauge("_num_err_log_entries", "Entries of the error log (NVMe SMART log).")
+ERROR_LOG_COUNT = _gauge(
+    "_error_log_count",
+    "Errors that a SATA drive has ever logged (ATA error log).",
+    "error_log_type",
+)
 POWER_ON = _gauge("_power_on_seconds", "Power-on time in seconds (smartctl).")
 POWER_CYCLES = _gauge("_power_cycle_count", "Power cycles (smartctl).")
 BYTES_READ = _gauge("_bytes_read", "Bytes that the host has read (smartctl).")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from exporter.io.drive_events import DriveEvent
 from exporter.pages.views import DriveFacts, DriveView
 from exporter.probe.slc_results import SlcResult
 from exporter.smart.drive_record import key_of
@@ -29,11 +30,13 @@ class DriveHistory:
     wear: Unix times and used ratios of the last 400 days, in the order of time.
     probes: the kept results of each probe profile.
     cache: the last result of a write cache probe; None if there is none.
+    events: what happened to the drive in the last year, in the order of time.
     """
 
     wear: Sequence[tuple[float, float]] = ()
     probes: Sequence[ProbeRounds] = ()
     cache: SlcResult | None = None
+    events: Sequence[DriveEvent] = ()
 
 
 class WearYears(Protocol):
@@ -48,6 +51,7 @@ class HistoryReader:
     wear: None without a wear history.
     rounds: returns the kept results of probes, as `RoundHistory.to_state` does.
     caches: returns the results of write cache probes, keyed by device name.
+    events: returns the events of a drive, as `DriveEvents.of` does.
     """
 
     def __init__(
@@ -55,10 +59,12 @@ class HistoryReader:
         wear: WearYears | None,
         rounds: Callable[[], Mapping[str, Any]],
         caches: Callable[[], Mapping[str, SlcResult]],
+        events: Callable[[str, str], Sequence[DriveEvent]] = lambda _identity, _name: (),
     ) -> None:
         self._wear = wear
         self._rounds = rounds
         self._caches = caches
+        self._events = events
 
     def of_drive(self, drive: DriveView) -> DriveHistory:
         """Returns the history of one drive. It does not block."""
@@ -67,6 +73,7 @@ class HistoryReader:
             wear=self._wear_of(facts),
             probes=tuple(_probes(self._rounds(), facts.identity)),
             cache=self._caches().get(facts.name),
+            events=self._events(facts.identity, facts.name),
         )
 
     def _wear_of(self, facts: DriveFacts) -> Sequence[tuple[float, float]]:

@@ -6,6 +6,7 @@ from exporter.io.verdict import Verdict
 from exporter.pages.document import document, todo_table
 from exporter.pages.drive_history import DriveHistory
 from exporter.pages.drive_section import mount_texts, role_text, section
+from exporter.pages.event_lanes import event_lanes
 from exporter.pages.health_list import link_text
 from exporter.pages.history_charts import cache_chart, probe_chart
 from exporter.pages.judgement import sentence
@@ -13,6 +14,14 @@ from exporter.pages.page_texts import day, escaped, size
 from exporter.pages.smart_table import forecast, smart_section
 from exporter.pages.views import DriveView, HostView
 from exporter.pages.wear_chart import wear_chart
+
+#: What each method of the wear-out estimate uses (`WearoutMethod`).
+_METHODS = {
+    "steps": "the dates at which the wear counter rose",
+    "fraction": "the growth of the wear counter",
+    "lifetime_ratio": "the wear since the first power-on",
+    "rated_tbw": "the bytes written and the rated endurance",
+}
 
 
 def drive_page(view: HostView, drive: DriveView, history: DriveHistory, assets: str) -> str:
@@ -29,6 +38,7 @@ def drive_page(view: HostView, drive: DriveView, history: DriveHistory, assets: 
             todo_table(drive.todos, with_heading=False),
             _now(view, drive),
             _wear(view, drive, history),
+            _events(view, history),
             _probes(history),
             f'<div class="two">{_cache(history)}{_identity(drive)}</div>',
             smart_section(facts, view.at),
@@ -57,12 +67,17 @@ def _wear(view: HostView, drive: DriveView, history: DriveHistory) -> str:
         return ""
     used = health.endurance.used_ratio
     chart = wear_chart(history.wear, used, smart.wearout_seconds, view.at)
-    method = (
-        f" · estimate: {smart.wearout_method.replace('_', ' ')}" if smart.wearout_method else ""
-    )
+    words = _METHODS.get(smart.wearout_method, "")
+    method = f" · estimated from {words}" if words else ""
     return (
         _section("we", "Wear over a year", f"rated endurance used{method}", chart) if chart else ""
     )
+
+
+def _events(view: HostView, history: DriveHistory) -> str:
+    lanes = event_lanes(history.events, view.at)
+    note = "each mark is a day · bottlenecks of at least five minutes"
+    return _section("ev", "What happened in the last year", note, lanes) if lanes else ""
 
 
 def _probes(history: DriveHistory) -> str:

@@ -263,8 +263,8 @@ def _usual(now: DriveNow) -> str:
     if now.read_limit == now.write_limit:
         limits = f"{milliseconds(now.read_limit)} ms"
     else:
-        limits = f"{milliseconds(now.read_limit)} read, {milliseconds(now.write_limit)} ms write"
-    return f"band: usual, up to {limits}"
+        limits = f"{milliseconds(now.read_limit)} ms read, {milliseconds(now.write_limit)} ms write"
+    return f"band: usual, at most {limits}"
 
 
 def _facts(texts: dict[str, str], key: str, view: HostView) -> str:

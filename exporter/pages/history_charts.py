@@ -2,7 +2,7 @@
 
 from exporter.pages.drive_history import ProbeRounds
 from exporter.pages.page_texts import day, duration, milliseconds, operations, size, speed
-from exporter.probe.cache_cliff import CliffResult
+from exporter.probe.cliff_result import CliffResult
 from exporter.probe.slc_results import SlcResult
 
 _HEIGHT = 130
@@ -34,10 +34,10 @@ def probe_chart(probe: ProbeRounds) -> str:
         for value in (max(values), max(values) / 2)
     )
     first, last = _text(values[0], probe.is_latency), _text(values[-1], probe.is_latency)
-    words = f"first kept result {first}, last {last}"
+    words = f"first run {first}, last run {last}"
     return (
         f'<div><div class="cap"><b>{probe.name}</b>'
-        f"<span>{'latency' if probe.is_latency else 'rate'}, {len(values)} runs</span></div>"
+        f"<span>{'mean latency' if probe.is_latency else 'rate'}, {len(values)} runs</span></div>"
         f'<svg class="fig" width="100%" height="{_HEIGHT}" role="img"'
         f' aria-label="Probe {probe.name}: {words}">{ticks}'
         f'<svg viewBox="0 0 1000 {_HEIGHT}" width="100%" height="{_HEIGHT}"'
@@ -105,6 +105,8 @@ def _cache_text(result: SlcResult) -> str:
                 f" The speed falls from {speed(burst)} to {speed(sustained)},"
                 f" {100 * sustained / burst:.0f} %."
             )
+    elif cliff.result is CliffResult.DISTURBED:
+        text = "The write cache was not measured: other programs began to use the drive."
     elif cliff.cache_min_bytes is not None:
         text = f"The write cache has at least {size(cliff.cache_min_bytes)}: it did not end."
     else:

@@ -52,7 +52,9 @@ def host_strip(now: HostNow) -> str:
             f'<path class="ax" d="M0 27.5H299"/></svg></dd><dd class="s">{note}</dd></div>'
         )
 
-    all_wait = f'some task waits for I/O; all wait <span data-k="h:full">{texts["h:full"]}</span> %'
+    all_wait = (
+        f'of the time a task waits; all tasks wait <span data-k="h:full">{texts["h:full"]}</span> %'
+    )
     parts = [
         part(
             "I/O pressure",
@@ -66,7 +68,7 @@ def host_strip(now: HostNow) -> str:
             "h:io",
             "%",
             charts.ratio_heights(now.iowait, 28.0),
-            "never a verdict by itself",
+            "alone it is no bottleneck",
         ),
         part(
             "Hottest CPU, interrupts",

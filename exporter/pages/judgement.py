@@ -50,7 +50,7 @@ _ACTIONS = {
     " is idle.",
     Verdict.THERMAL: "Check the fans and the airflow at its slot.",
     Verdict.LINK: "Check its slot and cable: the link should be faster.",
-    Verdict.UNKNOWN: "Look for a single writer or a throttled volume, then run"
+    Verdict.UNKNOWN: "Check whether one thread writes alone or the volume is throttled. Then run"
     " `ssd-exporter self-test {name} short`.",
 }
 
@@ -179,7 +179,7 @@ def why(drive: DriveView, window: str) -> str:
     if now.verdict is not Verdict.NONE:
         return reasons[now.verdict]
     calm = (
-        (now.is_probed, "A probe runs. Its seconds do not count as saturated."),
+        (now.is_probed, "A probe is running. This time does not count as saturated."),
         (
             now.stalled_seconds >= 1,
             f"Requests hung for {now.stalled_seconds:.0f} s in the last {window}.",

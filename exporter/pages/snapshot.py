@@ -4,7 +4,7 @@ The facts of the drives change rarely and are read at most once in a few seconds
 last second is read at each request, while the sampler is locked.
 """
 
-import platform
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -59,6 +59,7 @@ class PageSources:
     services: returns the services that cause the I/O of a drive, the busiest first; empty if they
         are unknown. It must not block.
     started_at: the Unix time of the start.
+    system: the name of the operating system; empty if it is unknown.
     """
 
     settings: Callable[[], Settings]
@@ -70,6 +71,7 @@ class PageSources:
     problem: Callable[[], str]
     services: Services = lambda _device: ()
     started_at: float = 0.0
+    system: str = ""
 
 
 class SnapshotReader:
@@ -101,7 +103,7 @@ class SnapshotReader:
         todos = [*self._own_todos(at), *(todo for drive in drives for todo in drive.todos)]
         todos.sort(key=lambda todo: -todo.status.urgency)
         return HostView(
-            name=platform.node() or "localhost",
+            name=os.uname().nodename or "localhost",
             at=at,
             now=host,
             drives=tuple(drives),
@@ -205,7 +207,9 @@ class SnapshotReader:
             )
 
     def _host_facts(self, drives: Sequence[DriveFacts]) -> Iterator[str]:
-        yield f"Linux {platform.release().split('-')[0]}"
+        if self._sources.system:
+            yield self._sources.system
+        yield f"Linux {os.uname().release.split('-')[0]}"
         yield counted_text(len(drives), "drive")
         capacity = sum(each.capacity_bytes or 0 for each in drives)
         if capacity:

@@ -47,8 +47,8 @@ def wear_chart(
     line = " ".join(f"{x(max(at, begin)):.1f},{y(ratio):.1f}" for at, ratio in points)
     line += f" {x(now):.1f},{y(used_ratio):.1f}"
     lines = "".join(_gridline(ratio, y(ratio)) for ratio in _ticks(floor, highest))
-    months = "".join(
-        _month(at, x(at) / 10, number) for number, at in enumerate(_months(begin, end))
+    names = "".join(
+        _month(name, x(at) / 10, number) for number, (at, name) in enumerate(months(begin, end))
     )
     share = x(now) / 10
     fan = estimate = ""
@@ -72,7 +72,7 @@ def wear_chart(
         label += f" At this load it is {text}."
     return (
         f'<svg class="fig" width="100%" height="{_HEIGHT}" role="img" aria-label="{label}">'
-        f'{lines}<line class="ax" x1="0" x2="100%" y1="{_BOTTOM}" y2="{_BOTTOM}"/>{months}'
+        f'{lines}<line class="ax" x1="0" x2="100%" y1="{_BOTTOM}" y2="{_BOTTOM}"/>{names}'
         f'<svg viewBox="0 0 1000 {_HEIGHT}" width="100%" height="{_HEIGHT}"'
         f' preserveAspectRatio="none">{fan}<polyline class="ln" points="{line}"/></svg>'
         f'<line class="ax" x1="{share:.2f}%" x2="{share:.2f}%" y1="{y(used_ratio) + 7:.1f}"'
@@ -112,8 +112,8 @@ def _ticks(floor: float, highest: float) -> list[float]:
     return [highest]
 
 
-def _months(begin: float, end: float) -> list[float]:
-    """Returns the first days of at most twelve months between two times."""
+def months(begin: float, end: float) -> list[tuple[float, str]]:
+    """Returns the first days of at most twelve months between two times, and their names."""
     year, month = time.gmtime(begin)[:2]
     found: list[float] = []
     while len(found) < 36:
@@ -124,11 +124,15 @@ def _months(begin: float, end: float) -> list[float]:
         if at >= end:
             break
         found.append(at)
-    return found[:: max(1, -(-len(found) // 10))]
+    chosen = found[:: max(1, -(-len(found) // 10))]
+    return [(at, _name(at, is_first=not number)) for number, at in enumerate(chosen)]
 
 
-def _month(at: float, share: float, number: int) -> str:
+def _name(at: float, *, is_first: bool) -> str:
     moment = time.gmtime(at + _DAY)
-    name = time.strftime("%b %Y" if moment.tm_mon == 1 or not number else "%b", moment)
+    return time.strftime("%b %Y" if moment.tm_mon == 1 or is_first else "%b", moment)
+
+
+def _month(name: str, share: float, number: int) -> str:
     names = "c" if not number % 3 else "c opt"
     return f'<text class="{names}" x="{share:.1f}%" y="{_BOTTOM + 16}">{name}</text>'

@@ -19,9 +19,9 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import NamedTuple
 
+from exporter.probe.cliff_result import CacheCliff, CliffResult, WritePhase
 from exporter.probe.step_fit import (
     best_split,
     fit_line,
@@ -128,24 +128,6 @@ def binned(trace: Iterable[TraceSample], rules: BinRules) -> BinnedTrace:
 RECOVERY_IDLE_SECONDS = (30, 120, 600, 3600)
 
 
-class CliffResult(str, Enum):
-    """What a long write showed about the write cache.
-
-    cliff: the speed fell suddenly and stayed low; this is the end of the cache.
-    ramp: the speed declined slowly, because of heat and not because of the end of a cache.
-    flat: the speed stayed the same, although more was written than any cache of this drive holds.
-    budget: the speed stayed the same until all permitted bytes were written. The cache may be
-        larger than that, or it may not have been empty at the start.
-    aborted: the write was interrupted, and there was no cliff before.
-    """
-
-    CLIFF = "cliff"
-    FLAT = "flat"
-    RAMP = "ramp"
-    ABORTED = "aborted"
-    BUDGET = "budget"
-
-
 @dataclass(frozen=True, slots=True)
 class CliffRules:
     """The conditions for a cliff. A step in speed is a cliff if it meets the first four.
@@ -179,48 +161,6 @@ class CliffRules:
     return_share: float = 0.1
     cache_share: float = 1 / 3
     bins: BinRules = field(default_factory=BinRules)
-
-
-@dataclass(frozen=True, slots=True)
-class WritePhase:
-    """A part of a write in which the speed is nearly constant.
-
-    begin_bytes: the bytes that were written before this part.
-    bytes_per_second: the median speed of the part.
-    """
-
-    begin_bytes: int
-    bytes_per_second: float
-
-
-@dataclass(frozen=True, slots=True)
-class CacheCliff:
-    """What a long write showed about the write cache. None means unknown.
-
-    written_bytes: the bytes of the whole write.
-    phases: the parts with nearly constant speed, in the order of the write. With a cliff there are
-        two to four, with a ramp none, else one; a write shorter than one bin has none.
-    cache_bytes: the bytes written before the first fall of the speed; None without a cliff.
-    cache_min_bytes: the bytes written without a cliff, for the results `budget` and `aborted`. If
-        the cache was empty at the start, it is at least this large.
-    burst_bytes_per_second: the median speed of the first phase.
-    sustained_bytes_per_second: the median speed of the last phase.
-    """
-
-    result: CliffResult
-    written_bytes: int
-    phases: tuple[WritePhase, ...] = ()
-    cache_bytes: int | None = None
-    cache_min_bytes: int | None = None
-    burst_bytes_per_second: float | None = None
-    sustained_bytes_per_second: float | None = None
-
-    @property
-    def falloff_ratio(self) -> float | None:
-        """The sustained speed divided by the burst speed; None if one of them is unknown."""
-        if self.burst_bytes_per_second is None or self.sustained_bytes_per_second is None:
-            return None
-        return self.sustained_bytes_per_second / self.burst_bytes_per_second
 
 
 def cache_cliff(
@@ -357,11 +297,20 @@ def _cuts(
     cuts.sort()
     if _is_cliff(logs, speeds, cuts, split, rules):
         return cuts, False
-    straight = fit_line(logs)
-    is_line = straight.residual_squares <= min(
-        (1 - rules.step_gain_ratio) * squared_deviations(logs), residual_squares(logs, cuts)
-    )
-    return [], is_line and math.exp(min(straight.gain, 0.0)) <= rules.falloff_ratio
+    return [], _is_ramp(logs, cuts, rules)
+
+
+def _is_ramp(logs: Sequence[float], cuts: Sequence[int], rules: CliffRules) -> bool:
+    """Returns True if the speed declines enough, along a line that fits better than the steps.
+
+    It must also decline from the first third to the last one, as far as such a line does. A disk of
+    constant speed may be faster at the very start, and slower at the very end, of a short write.
+    """
+    straight, limit = fit_line(logs), math.log(rules.falloff_ratio)
+    third = max(1, len(logs) // 3)
+    decline = statistics.median(logs[-third:]) - statistics.median(logs[:third])
+    most = min((1 - rules.step_gain_ratio) * squared_deviations(logs), residual_squares(logs, cuts))
+    return straight.residual_squares <= most and straight.gain <= limit and decline <= limit * 2 / 3
 
 
 def _is_cliff(

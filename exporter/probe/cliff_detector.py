@@ -8,14 +8,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from exporter.probe.cache_cliff import (
-    GIB,
-    CacheCliff,
-    CliffResult,
-    CliffRules,
-    TraceSample,
-    cache_cliff,
-)
+from exporter.probe.cache_cliff import GIB, CliffRules, TraceSample, cache_cliff
+from exporter.probe.cliff_result import CacheCliff, CliffResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,23 +191,29 @@ def is_disturbed(
     burst = cliff.burst_bytes_per_second
     if cliff.cache_bytes is None or burst is None:
         return False
-    written = 0.0
+    written = total = highest = in_flight = 0.0
     seconds, others = [0.0, 0.0], [0.0, 0.0]
     for sample in trace:
         side = int(written >= cliff.cache_bytes)
         seconds[side] += sample.seconds
         others[side] += sample.others_bytes
         written += sample.written_bytes
+        total += sample.others_bytes
+        highest = max(highest, total)
+        in_flight = max(in_flight, highest - total)
     if not all(seconds):
         return False
-    before, after = (max(0.0, others[side]) / seconds[side] for side in (0, 1))
-    return after - before > rules.others_ratio * burst
+    # The bytes of fio are counted when they are submitted, and those of the device when they are
+    # complete. So the total falls by the bytes in flight at most, and rises by as much when they
+    # complete after the cliff.
+    before, after = others[0] / seconds[0], (others[1] - in_flight) / seconds[1]
+    return after - max(0.0, before) > rules.others_ratio * burst
 
 
 def without_cliff(cliff: CacheCliff) -> CacheCliff:
     """Returns the result of a disturbed write: the cache holds at least the bytes before it."""
     return CacheCliff(
-        CliffResult.ABORTED,
+        CliffResult.DISTURBED,
         cliff.written_bytes,
         cliff.phases[:1],
         cache_min_bytes=cliff.cache_bytes,

@@ -8,6 +8,7 @@ few operations (a minimal run). This module does no I/O.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from operator import or_
 
 
 class Reason(str, Enum):
@@ -53,16 +54,15 @@ class GateRules:
         of its size. The greater of the two applies.
     free_inodes: the number of inodes that must stay free.
     forced_after_skips: after this many skips in a row because of load, the gate admits a minimal
-        run.
+        run. After as many runs that the guard ended because of load, it admits only a minimal run.
     guard_samples: the guard ends a probe for load only if this many samples in a row reach
-        `guard_queue`, or all but one of this many and one more reach `guard_pressure_ratio` or
-        `guard_waiting_ratio`. A server waits for the CPU at times.
+        `guard_queue`, or if mysqld waits and this many of the last samples, of which there are one
+        more, reach any of the next three limits. A server waits for the CPU at times.
     guard_queue: the limit of the requests in flight besides the probe's own.
     guard_pressure_ratio: the limit of the share of a sample's time in which some task of mysqld's
         control group waited for I/O.
-    guard_waiting_ratio: the same limit where the pressure of mysqld's control group is unknown, for
-        the share of readings in which a thread of mysqld waited for I/O. It is greater, because a
-        sample has five readings only.
+    guard_waiting_ratio: the limit of the share of readings in which a thread of mysqld waited for
+        I/O. It is greater, because a sample has five readings only.
     """
 
     host_uptime_seconds: float = 600.0
@@ -109,6 +109,7 @@ class GateState:
     cgroup_pressure_ratio: the share of the last 10 s in which all tasks of mysqld's control group
         waited for I/O; the largest share if there are several groups.
     skips: the number of skips in a row because of load.
+    aborts: the number of runs that the guard ended because of load, since the last complete run.
     unguarded: a message that says why the guard could not notice that a database waits for I/O;
         empty if it could, or if the probe limits its own rate.
     """
@@ -135,6 +136,7 @@ class GateState:
     pressure_ratio: float | None = None
     cgroup_pressure_ratio: float | None = None
     skips: int = 0
+    aborts: int = 0
     unguarded: str = ""
 
 
@@ -161,7 +163,12 @@ class Skip:
     @property
     def is_for_load(self) -> bool:
         """True if the reason is load. After many such skips, a minimal run is admitted."""
-        return self.reason in _LOAD
+        return is_load(self.reason)
+
+
+def is_load(reason: Reason) -> bool:
+    """Returns True if the reason is load, and not a state that lasts or that a person must end."""
+    return reason in _LOAD
 
 
 def gate(state: GateState, rules: GateRules) -> Run | Skip:
@@ -180,7 +187,7 @@ def gate(state: GateState, rules: GateRules) -> Run | Skip:
         return Skip(Reason.UNOBSERVED, state.unguarded)
     load = _loaded(state, rules)
     if load is None:
-        return Run()
+        return Run(minimal=state.aborts >= rules.forced_after_skips)
     if load.is_for_load and state.skips >= rules.forced_after_skips:
         return Run(minimal=True)
     return load
@@ -319,12 +326,9 @@ def guard(samples: Sequence[GuardSample], rules: GateRules) -> Reason | None:
     if len(samples) < needed:
         return None
     last, recent = samples[-needed:], samples[-needed - 1 :]
-    for waits in (
-        [_reaches(s.cgroup_pressure_ratio, rules.guard_pressure_ratio) for s in recent],
-        [_reaches(s.server_waiting_ratio, rules.guard_waiting_ratio) for s in recent],
-    ):
-        if sum(waits) >= needed:
-            return Reason.CGROUP_PRESSURE
+    waits = [_waits(sample, rules) for sample in recent]
+    if any(waits) and sum(map(or_, waits, (_is_needed(s, rules) for s in recent))) >= needed:
+        return Reason.CGROUP_PRESSURE
     if all(_is_needed(sample, rules) for sample in last):
         return Reason.BUSY
     return None
@@ -339,6 +343,13 @@ def _harm(now: GuardSample, rules: GateRules) -> Reason | None:
     if now.avail_bytes is not None and now.avail_bytes < rules.free_bytes // 2:
         return Reason.NO_SPACE
     return None
+
+
+def _waits(sample: GuardSample, rules: GateRules) -> bool:
+    """Returns True if mysqld waited for I/O for most of the sample."""
+    return _reaches(sample.cgroup_pressure_ratio, rules.guard_pressure_ratio) or _reaches(
+        sample.server_waiting_ratio, rules.guard_waiting_ratio
+    )
 
 
 def _reaches(value: float | None, limit: float) -> bool:

@@ -22,7 +22,7 @@ from exporter.probe.fio_run import (
     host_share_of_run,
     is_host_limited,
 )
-from exporter.probe.gate import GateState, GuardSample, Skip
+from exporter.probe.gate import GateState, GuardSample, Skip, is_load
 from exporter.probe.location import Location
 from exporter.probe.production_load import (
     DriveTemperature,
@@ -235,6 +235,7 @@ class ProbeDirectory:
             avail_bytes=space.avail_bytes,
             avail_inodes=space.avail_inodes,
             skips=self.results.profiles[profile.name].skips,
+            aborts=self.results.profiles[profile.name].aborts,
             unguarded=""
             if profile.is_rate_capped
             else production_load.unguarded_reason(
@@ -278,10 +279,10 @@ class ProbeDirectory:
             start,
             self._clock,
             temperature=temperature,
-            # A probe that limits its own rate cannot starve a server, and some servers always wait
-            # for their commits.
-            servers=production_load.servers_without_pressure(self._context.sys, self._servers())
-            if fill_bytes > _BRIEF_FILL_BYTES or not all(p.is_rate_capped for p in profiles)
+            # Also for a probe with a rate limit: a hundred commits per second are a large share of
+            # a slow volume.
+            servers=tuple(server.pid for server in self._servers())
+            if fill_bytes > _BRIEF_FILL_BYTES or profiles
             else (),
         )
 
@@ -332,7 +333,9 @@ class ProbeDirectory:
         if not results_of_profile.was_aborted:
             # After an abort the count stays, so that a host that is always busy gets another
             # minimal run soon.
-            results_of_profile.skips = 0
+            results_of_profile.skips = results_of_profile.aborts = 0
+        elif outcome.reason is not None and is_load(outcome.reason):
+            results_of_profile.aborts += 1
         if outcome.run is not None:
             results_of_profile.fio_version = outcome.run.fio_version
             results_of_profile.engine = profile.engine.value

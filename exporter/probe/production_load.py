@@ -146,8 +146,9 @@ class GuardSampler:
 
     proc: the mount point of procfs.
     groups: the directories of the control groups.
-    servers: the process IDs of the servers whose threads are read, because the pressure of their
-        control groups is unknown.
+    servers: the process IDs of the servers whose threads are read. The pressure of a control group
+        is not sufficient: the kernel averages it over the CPUs on which the group works, so it
+        stays below one half while one thread waits and another one computes.
     device: the name of the device.
     start: the temperature before the run, and the largest number of requests that the probe has in
         flight. The other values are not used.

@@ -108,6 +108,7 @@ class ProfileResults:
         device, 0 to 1.
     steady_state: whether the drive is in steady state.
     skips: the number of skips in a row because of load.
+    aborts: the number of runs that the guard ended because of load, since the last complete run.
     """
 
     profile: Profile
@@ -125,6 +126,7 @@ class ProfileResults:
     host_share_ratio: float | None = None
     steady_state: SteadyState | None = None
     skips: int = 0
+    aborts: int = 0
 
     def record_job(self, job: JobResult) -> None:
         """Record the duration and the operations of a job that succeeded."""

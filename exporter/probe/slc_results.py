@@ -19,7 +19,7 @@ from exporter import untrusted_file
 from exporter.drives.fields import Fields
 from exporter.errors import ParseError, ReadError, SourceError
 from exporter.linux.files import Parsed
-from exporter.probe.cache_cliff import CacheCliff, CliffResult, WritePhase
+from exporter.probe.cliff_result import CacheCliff, CliffResult, WritePhase
 from exporter.untrusted_file import UnusableFile
 
 #: The version of the file format.
@@ -107,11 +107,13 @@ def parse(text: str) -> Parsed[SlcResult]:
 def supersedes(result: SlcResult, earlier: SlcResult | None) -> bool:
     """Returns True if a result must replace the earlier result of the same drives.
 
-    The result of an aborted probe does not replace the result of a complete probe.
+    The result of an aborted or disturbed probe does not replace the result of a complete probe.
     """
-    if result.cliff.result is not CliffResult.ABORTED or earlier is None:
-        return True
-    return earlier.cliff.result is CliffResult.ABORTED
+    return earlier is None or _is_complete(result) or not _is_complete(earlier)
+
+
+def _is_complete(result: SlcResult) -> bool:
+    return result.cliff.result not in (CliffResult.ABORTED, CliffResult.DISTURBED)
 
 
 def by_device(results: Iterable[SlcResult], identities: Mapping[str, str]) -> dict[str, SlcResult]:

@@ -17,13 +17,14 @@ from exporter.linux import diskstats
 from exporter.linux.diskstats import SECTOR_BYTES
 from exporter.linux.topology import Topology
 from exporter.probe import slc_results
-from exporter.probe.cache_cliff import CacheCliff, CliffRules, TraceSample, cache_cliff
+from exporter.probe.cache_cliff import CliffRules, TraceSample, cache_cliff
 from exporter.probe.cliff_detector import (
     CliffDetector,
     CliffDetectorRules,
     is_disturbed,
     without_cliff,
 )
+from exporter.probe.cliff_result import CacheCliff
 from exporter.probe.fio import Fio
 from exporter.probe.probe_directory import ProbeDirectory
 from exporter.probe.profiles import Profile
@@ -251,7 +252,7 @@ def new_detector(profile: Profile) -> CliffDetector:
 def judge_write(written: WatchedWrite, capacity_bytes: int | None) -> CacheCliff:
     """Returns what a write that has ended shows about the write cache.
 
-    A cliff at which other processes began to use the device is not reported.
+    A cliff at which other processes began to use the device has the result `disturbed`.
 
     capacity_bytes: the drive's capacity; None means unknown.
     """

@@ -107,6 +107,7 @@ class ProbeSlot:
                 # No minimal run for such a profile, because even a minimal run takes the space of
                 # the whole file.
                 skips=0 if profile.writes_whole_file else state.skips,
+                aborts=0 if profile.writes_whole_file else state.aborts,
             )
             decision = gate(state, self.rules)
             if isinstance(decision, Run):

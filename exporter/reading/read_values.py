@@ -44,6 +44,7 @@ _FIELDS: Mapping[str, str] = {
         (metrics.TEMPERATURE, "temperatures"),
         (metrics.OVER_TEMPERATURE, "over_temperature_{}_seconds"),
         (metrics.CRITICAL_WARNING, "critical_warnings"),
+        (metrics.CORRECTED_ERRORS, "corrected_errors"),
         (metrics.SELF_TEST_PASSED, "self_test"),
         (metrics.SELF_TEST_COMPLETED, "self_test"),
         (metrics.EXIT_BIT, "exit_status"),

@@ -160,23 +160,31 @@ class DocumentReader:
             NotAvailable: there is no directory.
             ReadError: the directory is not trusted, cannot be read, or has too many files.
         """
-        with _Directory(self.directory) as directory:
-            names = [name for name in directory.names() if name.startswith("drive-")]
-            self.names = frozenset(names)
-            for name in sorted(names, key=lambda name: (".daily" not in name, name)):
-                try:
-                    version = directory.version(name)
-                    if self._seen.get(name) == version:
-                        continue
-                    self._seen[name] = version
-                    yield name, directory.read(name)
-                except NotAvailable:
-                    # The file was removed after the directory was listed.
-                    self._seen.pop(name, None)
-                except ReadError as e:
-                    yield name, e
-            for gone in self._seen.keys() - self.names:
-                del self._seen[gone]
+        try:
+            with _Directory(self.directory) as directory:
+                yield from self._changed_in(directory)
+        except NotAvailable:
+            # The files of a new directory may have the inodes, times and sizes of the old ones.
+            self._seen.clear()
+            raise
+
+    def _changed_in(self, directory: "_Directory") -> Iterator[tuple[str, bytes | ReadError]]:
+        names = [name for name in directory.names() if name.startswith("drive-")]
+        self.names = frozenset(names)
+        for name in sorted(names, key=lambda name: (".daily" not in name, name)):
+            try:
+                version = directory.version(name)
+                if self._seen.get(name) == version:
+                    continue
+                self._seen[name] = version
+                yield name, directory.read(name)
+            except NotAvailable:
+                # The file was removed after the directory was listed.
+                self._seen.pop(name, None)
+            except ReadError as e:
+                yield name, e
+        for gone in self._seen.keys() - self.names:
+            del self._seen[gone]
 
 
 class _Directory:

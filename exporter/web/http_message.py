@@ -5,9 +5,9 @@ server and the server could disagree about the end of a request (request smuggli
 """
 
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from email.utils import formatdate
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -22,6 +22,10 @@ _ABSOLUTE_PREFIX = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
 #: Header fields that must not be repeated. Of two values, a proxy and this server could use
 #: different ones.
 _NOT_REPEATABLE = frozenset({"host", "authorization", "content-length", "content-type"})
+
+#: Names in the field Date. Those of strftime depend on the locale. email.utils needs 0.4 MB.
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 _PLAIN = "text/plain; charset=utf-8"
 
@@ -167,9 +171,20 @@ def _date(unix_time: float) -> dict[str, str]:
     Without a usable clock, a server must not send the field (RFC 9110, 6.6.1).
     """
     try:
-        return {"Date": formatdate(unix_time, usegmt=True)}
+        return {"Date": _http_date(unix_time)}
     except (OverflowError, ValueError, OSError):
         return {}
+
+
+def _http_date(unix_time: float) -> str:
+    """Returns a time in the format of HTTP (RFC 9110, 5.6.7), which is English in every locale."""
+    at = time.gmtime(unix_time)
+    if not 1 <= at.tm_year <= 9999:
+        raise ValueError("the year does not have four digits")
+    return (
+        f"{_WEEKDAYS[at.tm_wday]}, {at.tm_mday:02} {_MONTHS[at.tm_mon - 1]} {at.tm_year:04}"
+        f" {at.tm_hour:02}:{at.tm_min:02}:{at.tm_sec:02} GMT"
+    )
 
 
 def _fields(lines: list[bytes]) -> dict[str, str]:

@@ -72,7 +72,11 @@ def _open_listener(host: str, port: int) -> socket.socket:
                 ("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=_BACKLOG
             ))  # fmt: skip
         family, _, _, _, where = socket.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            # As text the host would be encoded by the module idna, which needs 0.3 MB.
+            (host.encode() if host.isascii() else host) or None,
+            port,
+            type=socket.SOCK_STREAM,
+            flags=socket.AI_PASSIVE,
         )[0]
         return _configured(socket.create_server(where, family=family, backlog=_BACKLOG))
     except (OSError, UnicodeError) as e:

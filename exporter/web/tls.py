@@ -78,6 +78,10 @@ _CURVES = {
     "X25519": "X25519",
 }
 
+#: OpenSSL prefers this curve by default (SSL_CTX_set1_groups(3)). The ssl module of Debian 12
+#: cannot select it, so there the default list is used.
+_DEFAULT_CURVE = "X25519"
+
 
 @dataclass(frozen=True, slots=True)
 class ServerTls:
@@ -229,6 +233,8 @@ def _set_curve(context: ssl.SSLContext, config: "TlsConfig") -> None:
     try:
         context.set_ecdh_curve(name)
     except (ssl.SSLError, ValueError) as e:
+        if curve == _DEFAULT_CURVE:
+            return
         raise _error("curve_preferences", f"this OpenSSL does not support {curve}", hint) from e
 
 

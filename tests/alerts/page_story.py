@@ -4,6 +4,7 @@ A page is valid for a given time, so that tests need not wait for the `for` of a
 """
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,14 @@ _IDENTITY = {"job": "ssd", "instance": "lab"}
 #: Timestamps are shifted to the clock of promtool, which starts at 0.
 _NOW = "ssd_sampler_last_sample_timestamp_seconds"
 _OF_TIMES = "_timestamp_seconds"
+_OF_COUNTERS = ("_total", "_bucket", "_count", "_sum")
 _START = "process_start_time_seconds"
+
+#: Families that only the texts of alerts query.
+_IN_TEXTS = frozenset({"ssd_service_io_read_bytes_total", "ssd_service_io_written_bytes_total"})
+
+#: In the output of promtool for an unexpected alert.
+_DESCRIPTION = re.compile(r'description="((?:[^"\\]|\\.)*)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +37,15 @@ class Spell:
 
     stopped: prefix of the families whose timestamps do not advance, because the process that
         updates them is stopped; None if there are none.
+    earlier, seconds: a page from this number of seconds before. Counters continue to grow as they
+        grew since then; without such a page they do not grow.
     """
 
     page: Page
     minutes: int
     stopped: str | None = None
+    earlier: Page | None = None
+    seconds: float = 0.0
 
 
 class Story:
@@ -47,6 +59,22 @@ class Story:
         """Adds a page; `stopped` as in `Spell`."""
         self._spells.append(Spell(page, minutes, stopped))
         return self
+
+    def growing(self, earlier: Page, page: Page, seconds: float, minutes: int) -> "Story":
+        """Adds a page whose counters grow as between these two pages."""
+        self._spells.append(Spell(page, minutes, earlier=earlier, seconds=seconds))
+        return self
+
+    def descriptions(self, directory: Path, *alerts: str) -> dict[str, str]:
+        """The description of each of these alerts that fires at the end, rendered by promtool."""
+        end = f"{sum(spell.minutes for spell in self._spells) - 1}m"
+        found = {}
+        for name in alerts:
+            expected = [{"eval_time": end, "alertname": name, "exp_alerts": []}]
+            said = self._evaluated(directory, alert_rule_test=expected)
+            if text := _DESCRIPTION.search(said):
+                found[name] = text[1].replace('\\"', '"')
+        return found
 
     def fires(self, *alerts: str, **labels: str) -> "Story":
         """Expects exactly these alerts among those with these labels."""
@@ -65,15 +93,20 @@ class Story:
 
     def check(self, directory: Path) -> None:
         """Runs promtool; AssertionError with its output if an expectation fails."""
+        said = self._evaluated(directory, promql_expr_test=self._expectations)
+        assert not said, said
+
+    def _evaluated(self, directory: Path, **expectations: Any) -> str:
+        """Output of promtool; empty if all expectations hold."""
         document = {
             "rule_files": [str(path) for path in rules.RULE_FILES],
             "evaluation_interval": "1m",
-            "group_eval_order": list(_groups()),
+            "group_eval_order": list(evaluation_order()),
             "tests": [
                 {
                     "interval": "1m",
                     "input_series": list(_series(self._spells)),
-                    "promql_expr_test": self._expectations,
+                    **expectations,
                 }
             ],
         }
@@ -82,11 +115,11 @@ class Story:
         done = subprocess.run(
             ["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False
         )
-        assert 0 == done.returncode, done.stdout + done.stderr
+        return done.stdout + done.stderr if done.returncode else ""
 
 
-def _groups() -> Iterator[str]:
-    """Rule files in evaluation order: thresholds, recording rules, alerts."""
+def evaluation_order() -> Iterator[str]:
+    """The names of all groups in evaluation order: thresholds, recording rules, alerts."""
     names = [
         (any("alert" in rule for rule in group["rules"]), path.name, group["name"])
         for path in rules.RULE_FILES
@@ -101,7 +134,7 @@ def _series(spells: Sequence[Spell]) -> Iterator[dict[str, str]]:
     """promtool notation: "2x9" is ten equal samples, "5+60x9" ten increasing ones, "_" a gap."""
     expressions = [rule.expr for rule in rules.alerts()]
     expressions += [rule.expr for rule in rules.recordings()]
-    asked = set[str]().union(*map(rules.metrics, expressions))
+    asked = _IN_TEXTS.union(*map(rules.metrics, expressions))
     every = {
         series: None for spell in spells for series in spell.page.samples if series[0] in asked
     }
@@ -130,4 +163,7 @@ def _values(spell: Spell, name: str, labels: Labels, begun: int) -> str:
         start = begun * 60 + value - spell.page.value(_NOW)
         is_stopped = spell.stopped is not None and name.startswith(spell.stopped)
         return f"{start:.3f}x{more}" if is_stopped else f"{start:.3f}+60x{more}"
+    if spell.earlier is not None and name.endswith(_OF_COUNTERS):
+        grown = value - spell.earlier.samples.get((name, labels), value)
+        return f"{value!r}+{max(grown, 0.0) * 60 / spell.seconds!r}x{more}"
     return f"{value!r}x{more}"

@@ -229,7 +229,11 @@ def test_the_table_of_pairs(desk: Desk) -> None:
 def test_eight_members_of_a_raid_share_one_page(desk: Desk) -> None:
     labels = {**_labels("SSDDiskSaturatedSevere"), "instance": "raid10"}
     desk.fires(*({**labels, "device": f"sd{n}", "serial": n.upper()} for n in "abcdefgh"))
-    wait_until(lambda: len(desk.receiver.notices("raid10")) == 8)
+
+    def devices() -> set[str]:
+        return {notice.labels["device"] for notice in desk.receiver.notices("raid10")}
+
+    wait_until(lambda: devices() == {f"sd{n}" for n in "abcdefgh"})
     assert {"pager"} == {notice.receiver for notice in desk.receiver.notices("raid10")}
     assert 1 == len({tuple(sorted(group.items())) for group in desk.groups("raid10")})
 

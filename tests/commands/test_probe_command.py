@@ -384,7 +384,8 @@ def user_ids(pid: int) -> list[str]:
 
 def test_kill_9_leaves_no_fio(shared: Place) -> None:
     """Also for a user other than the one who ran the command."""
-    shared.config.write_text(GATE)
+    slow = "[probe.profile.page_read]\nrate_iops = 10\nruntime_seconds = 60\n"
+    shared.config.write_text(slow + GATE)
     child = shared.begin("probe", "page_read", where(shared))
     shared.await_fio()
     (fio,) = shared.fios()
@@ -395,6 +396,7 @@ def test_kill_9_leaves_no_fio(shared: Place) -> None:
     wait_until(lambda: not shared.fios(), "the end of fio")
     kept = json.loads((shared.state / "probe-budget.json").read_text())
     assert kept["reservation"] is not None, "counted as spent"
+    shared.config.write_text(GATE)
     assert 0 == shared.run("probe", "page_read", where(shared)).status, "the next one runs"
 
 

@@ -4,7 +4,8 @@ import io
 import os
 import stat
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import SupportsIndex
@@ -85,6 +86,7 @@ def test_probes_are_enabled_and_disabled_with_one_command_each(place: Place) -> 
     assert "probes are not enabled" in place.run("disable-probes").out
 
 
+@pytest.mark.real
 def test_a_dry_run_shows_the_changes_and_makes_none(place: Place) -> None:
     before = place.config.read_text()
     directory = place.path / "new-probe"
@@ -96,6 +98,7 @@ def test_a_dry_run_shows_the_changes_and_makes_none(place: Place) -> None:
     assert not drop_in(place).exists()
 
 
+@pytest.mark.real
 def test_without_mysql_and_without_a_directory_the_message_says_what_to_do(place: Place) -> None:
     ended = place.run("enable-probes", f"--path.procfs={place.path / 'root'}")
     assert 2 == ended.status
@@ -103,6 +106,7 @@ def test_without_mysql_and_without_a_directory_the_message_says_what_to_do(place
     assert "enable-probes /srv/data/ssd-probe" in ended.complaint
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -126,6 +130,7 @@ def test_an_unusable_directory_is_refused_before_anything_changes(
     assert not drop_in(place).exists()
 
 
+@pytest.mark.real
 def test_what_somebody_set_by_hand_stays(place: Place) -> None:
     place.config.write_text('[probe]\ndirectory = "/srv/mine"\n')
     before = place.config.read_text()
@@ -169,6 +174,7 @@ class InterruptedClock(SystemClock):
         raise KeyboardInterrupt(seconds)
 
 
+@pytest.mark.real
 def test_after_ctrl_c_in_the_first_probe_the_unit_is_restarted(place: Place) -> None:
     (place.path / "root/run/systemd/system").mkdir(parents=True)
     argv = place.argv("enable-probes", str(place.directory))[4:]
@@ -185,12 +191,20 @@ def test_after_ctrl_c_in_the_first_probe_the_unit_is_restarted(place: Place) -> 
     assert 2 == len(systemctl.calls)
 
 
-def test_a_user_without_permission_is_refused_before_anything_is_created(place: Place) -> None:
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A directory that other users can enter. pytest closes the parent of `tmp_path` to them."""
     if os.geteuid() != 0:
         lacking("only root becomes another user")
-    for path in (place.path, *place.path.parents):
-        if path.stat().st_uid == 0 and not path.stat().st_mode & 0o001:
-            path.chmod(path.stat().st_mode | 0o055)
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name)
+        path.chmod(0o755)
+        yield path
+
+
+@pytest.mark.real
+def test_a_user_without_permission_is_refused_before_anything_is_created(public: Path) -> None:
+    place = Place(public)
     place.config.chmod(0o644)
     etc = place.path / "root/etc"
     etc.mkdir(mode=0o755)
@@ -213,17 +227,12 @@ def test_root_creates_the_directory_for_the_owner_of_the_state(tmp_path: Path) -
     assert not create_directory(directory, state), "it is repeatable"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a directory away")
-def test_a_file_of_another_program_in_the_probe_directory_stays(tmp_path: Path) -> None:
-    state, directory = tmp_path / "state", tmp_path / "probe"
+def test_a_file_of_another_program_in_the_probe_directory_stays(public: Path) -> None:
+    state, directory = public / "state", public / "probe"
     state.mkdir()
     os.chown(state, NOBODY, NOBODY)
-    tmp_path.chmod(0o755)
-    for parent in tmp_path.parents:
-        if not parent.stat().st_mode & 0o001:
-            parent.chmod(parent.stat().st_mode | 0o011)
     create_directory(directory, state)
-    victim = tmp_path / "victim"
+    victim = public / "victim"
     victim.write_text("of root")
     for name in ("ssd-exporter-probe-link", "else"):
         (directory / name).symlink_to(victim)

@@ -1,6 +1,7 @@
 """Recovery of the write cache after idle times."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ from exporter.commands import slc_measurement
 from exporter.commands.slc_measurement import recovered_by_idle_seconds, recovery_steps, until_slow
 from exporter.commands.slc_report import RecoveryStep
 from exporter.probe.cache_cliff import MIB, TraceSample
+from exporter.probe.cliff_result import CacheCliff, CliffResult
 from exporter.probe.profiles import PROFILES, Profile
 from exporter.probe.slc_watch import StopCondition, WatchedWrite
 from tests.fakes import FakeClock
@@ -128,3 +130,23 @@ def test_a_write_of_a_small_cache_stops_after_an_eighth() -> None:
         written += SLOW / 10
     assert written < 50 * MIB
     assert slc_measurement.until_slow(CLIFF, PROFILE) is not may_stop
+
+
+@pytest.mark.parametrize(
+    ("result", "share", "is_noted"),
+    [
+        (CliffResult.BUDGET, 0.7, True),
+        (CliffResult.BUDGET, 1.0, False),
+        (CliffResult.CLIFF, 0.7, False),
+        (CliffResult.ABORTED, 0.7, False),
+    ],
+)
+def test_a_write_that_its_time_limit_ended_is_noted(
+    result: CliffResult, share: float, is_noted: bool
+) -> None:
+    profile = replace(PROFILE, size_bytes=1000 * MIB, runtime_seconds=600.0)
+    cliff = CacheCliff(result, int(share * profile.size_bytes))
+    note = slc_measurement.time_limit_note(profile, cliff)
+    assert is_noted == bool(note)
+    if is_noted:
+        assert note.startswith("The time limit of 10 min ended the write after 734 MB of 1.05 GB.")

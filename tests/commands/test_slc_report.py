@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from exporter.commands.slc_report import CacheMeasurement, RecoveryStep, report, verdict
 from exporter.probe import slc_watch
-from exporter.probe.cache_cliff import CacheCliff, CliffResult, TraceSample, WritePhase, cache_cliff
+from exporter.probe.cache_cliff import TraceSample, cache_cliff
+from exporter.probe.cliff_result import CacheCliff, CliffResult, WritePhase
 from exporter.probe.slc_results import SlcResult
 from exporter.report import content, html_page
 from exporter.report.content import Chart, Report, Table
@@ -82,6 +83,10 @@ def test_the_curve_is_as_fine_as_the_samples_and_no_finer() -> None:
         (CacheCliff(CliffResult.BUDGET, 10**10, (), None, 10**10, 5e8), "within 10 GB (the limit"),
         (CacheCliff(CliffResult.ABORTED, 10**10, (), None, 10**10, 5e8), "stopped early"),
         (CacheCliff(CliffResult.ABORTED, 1000), "Too little was written"),
+        (
+            CacheCliff(CliffResult.DISTURBED, 10**10, (), None, 6 * 10**9, 5e8),
+            "after 6 GB, the speed fell when other programs began to use the drive",
+        ),
     ],
 )
 def test_every_result_has_its_sentence(cliff: CacheCliff, words: str) -> None:

@@ -66,7 +66,7 @@ class Host:
                 usual.smart,
                 source=SmartSource.EXEC,
                 directory=place / "agent",
-                timeout_seconds=1.0,
+                timeout_seconds=PATIENCE_SECONDS,
             ),
         )
 
@@ -82,7 +82,7 @@ class Host:
         asked = SmartReader(
             chosen,
             clock,
-            lambda: SystemChildren(clock, grace_seconds=0.2, abandon_seconds=0.2),
+            lambda: SystemChildren(clock, grace_seconds=0.2, abandon_seconds=PATIENCE_SECONDS),
             kept=kept or {},
             history=None,
             progress=self.shown.append,
@@ -111,9 +111,10 @@ def test_the_output_of_smartctl_is_available_for_a_capture(host: Host) -> None:
     assert ["scan", "sda sat"] == list(host.outputs())
 
 
+@pytest.mark.slow
 def test_a_hanging_drive_does_not_block_the_command(host: Host) -> None:
     host.stand_in.hangs("sda")
-    (drive,) = host.ask()
+    (drive,) = host.ask(timeout_seconds=1.0)
     assert not drive.up
     assert "ran longer than 1 s" in drive.message
 
@@ -136,9 +137,10 @@ def test_ctrl_c_names_the_drive_that_has_not_answered(host: Host, tmp_path: Path
     assert b"ssd-exporter: stopped while waiting for sda\n" == messages
 
 
+@pytest.mark.slow
 def test_the_progress_has_the_total_and_the_drives_without_answer(host: Host) -> None:
     host.stand_in.hangs("sda")
-    host.ask()
+    host.ask(timeout_seconds=1.0)
     assert PollProgress(0, ("sda",)) == host.shown[-1]
     assert "Reading SMART: 0 of 1 drive, waiting for sda" == host.shown[-1].words(80)
 
@@ -216,7 +218,7 @@ def test_a_rejected_or_old_heartbeat_is_an_error_with_the_reason(host: Host) -> 
     directory = host.settings.smart.directory
     writer = DocumentWriter(directory)
     writer.write(Heartbeat(now - 900.0, 15.0, now, ()))
-    with pytest.raises(ConfigError, match="the last heartbeat is 900 s old"):
+    with pytest.raises(ConfigError, match=r"the last heartbeat is 9\d\d s old"):
         host.ask(SmartSource.DIRECTORY)
     (directory / "agent.json").write_text("{")
     with pytest.raises(ConfigError, match="no SMART data from the agent: document: not JSON"):
@@ -251,7 +253,8 @@ def test_a_rejected_document_is_reported(host: Host) -> None:
 @pytest.mark.parametrize("does", ["exit 2", "kill -KILL $$", "echo garbage", "exec sleep 1000"])
 def test_a_disk_known_to_the_kernel_must_answer(host: Host, does: str) -> None:
     host.stand_in.does("sda", does)
-    (drive,) = host.ask()
+    # A drive that hangs until the timeout must answer too.
+    (drive,) = host.ask(timeout_seconds=1.0 if "sleep" in does else PATIENCE_SECONDS)
     assert (False, True) == (drive.up, drive.was_reached)
     assert {"sda"} == host.answers.must_answer
 

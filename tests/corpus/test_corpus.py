@@ -10,9 +10,10 @@ from tests.corpus.corpus_result import CorpusResult, read_corpus
 from tests.corpus.disagreements import Disagreement
 from tests.corpus.documents import CORPUS, NO_CORPUS, document, paths, without_standard_log
 from tests.corpus.expected import drives, files
+from tests.required import lacking
 
 if not CORPUS.is_dir():
-    pytest.skip(NO_CORPUS, allow_module_level=True)
+    lacking(NO_CORPUS)
 
 
 @pytest.fixture(scope="module")

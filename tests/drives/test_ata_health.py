@@ -23,6 +23,7 @@ def test_identity_of_an_ata_drive() -> None:
             capacity_bytes=480_103_981_056,
             logical_block_bytes=512,
             rotational=False,
+            physical_block_bytes=4096,
         )
         == parse_report(ata()).identity
     )
@@ -59,6 +60,7 @@ def test_all_attributes_are_kept() -> None:
             value=67,
             worst=50,
             threshold=0,
+            flags="-O--CK",
         )
         == table[2]
     )

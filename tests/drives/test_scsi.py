@@ -42,6 +42,7 @@ def test_every_field_of_a_report_is_parsed() -> None:
             host_read=WrittenBytes(123_456_789_000_000, 10**6, UnitSource.STANDARD),
             host_written=WrittenBytes(65_432_100_000_000, 10**6, UnitSource.STANDARD),
             media_errors=9,
+            corrected_errors={},
             reallocated_sectors=4,
             pending_sectors=1,
             interface_errors=4321,
@@ -66,6 +67,37 @@ def test_errors_of_all_counters_are_added() -> None:
     report = scsi()
     del report["scsi_error_counter_log"]["verify"]
     assert 5 == parse_report(report).health.media_errors
+
+
+def _corrections(**counts: object) -> dict[str, object]:
+    keys = {
+        "fast": "errors_corrected_by_eccfast",
+        "delayed": "errors_corrected_by_eccdelayed",
+        "retries": "errors_corrected_by_rereads_rewrites",
+    }
+    return {keys[name]: count for name, count in counts.items()}
+
+
+def test_corrected_errors_are_added_over_all_operations() -> None:
+    log = {
+        "read": _corrections(fast=1_000_000, delayed=20, retries=3),
+        "write": _corrections(fast=0, delayed=0, retries=4),
+        "verify": _corrections(fast=5, delayed=1),
+    }
+    assert {"ecc_fast": 1_000_005, "ecc_delayed": 21, "retry": 7} == health(
+        scsi_error_counter_log=log
+    ).corrected_errors
+
+
+def test_the_total_of_corrected_errors_is_not_used() -> None:
+    """Some drives report a total of 0 and more than 0 in its parts."""
+    log = {"read": {**_corrections(delayed=9), "total_errors_corrected": 0}}
+    assert {"ecc_delayed": 9} == health(scsi_error_counter_log=log).corrected_errors
+
+
+def test_corrected_errors_with_an_invalid_part_are_missing() -> None:
+    log = {"read": _corrections(fast=1, retries=2), "write": _corrections(fast=3, retries="many")}
+    assert {"ecc_fast": 4} == health(scsi_error_counter_log=log).corrected_errors
 
 
 def test_a_sum_with_an_invalid_part_is_none() -> None:

@@ -93,10 +93,24 @@ def sata_with_statistics() -> Report:
     return report
 
 
+def sas_with_corrected_errors() -> Report:
+    """Report of a SAS drive with all counters of the error counter log, as smartctl prints it."""
+    report = reports.scsi()
+    for number, row in enumerate(report["scsi_error_counter_log"].values(), 1):
+        row |= {
+            "errors_corrected_by_eccfast": 100 * number,
+            "errors_corrected_by_eccdelayed": 20 * number,
+            "errors_corrected_by_rereads_rewrites": 3 * number,
+            "total_errors_corrected": 123 * number,
+            "correction_algorithm_invocations": 200 * number,
+        }
+    return report
+
+
 @pytest.mark.parametrize("brief", [True, False], ids=["-x", "-a"])
 @pytest.mark.parametrize(
     "report",
-    [reports.nvme(), reports.ata(), sata_with_statistics(), reports.scsi()],
+    [reports.nvme(), reports.ata(), sata_with_statistics(), sas_with_corrected_errors()],
     ids=["nvme", "ata", "ata with statistics", "scsi"],
 )
 def test_the_text_of_a_drive_means_the_same_as_its_json(report: Report, brief: bool) -> None:
@@ -111,7 +125,7 @@ def test_the_separators_of_all_locales_are_read(separator: str) -> None:
 
 
 def test_windows_line_ends_are_read() -> None:
-    report = reports.scsi()
+    report = sas_with_corrected_errors()
     text = printed(report).replace("\n", "\r\n")
     assert {} == differences(parse_report(report), read(text))
 

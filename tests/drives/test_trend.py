@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exporter.drives.trend import Point, Trend, fit_trend
@@ -82,6 +82,7 @@ def test_the_spread_covers_a_random_walk() -> None:
         assert held >= 0.85 * 300
 
 
+@example([(0.0, 0.0), (1.2e-308, 1.0), (2.3e-308, 2.0), (1.0, 2.0)], False)
 @given(st.lists(st.tuples(st.floats(0, 1e11), st.floats(0, 1e18))), st.booleans())
 def test_any_points_yield_a_trend_or_none(pairs: list[tuple[float, float]], by_value: bool) -> None:
     line = fit_trend(points(*sorted(pairs)), by_value=by_value)

@@ -1,7 +1,6 @@
 """Runs the SMART agent as a process that writes its documents to a directory of the test."""
 
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import exporter
 from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.daemon import environment
 from tests.end_to_end.service_manager import ServiceManager
+from tests.processes import resident_kilobytes
 
 _START_SECONDS = PATIENCE_SECONDS
 _STOP_SECONDS = PATIENCE_SECONDS
@@ -30,8 +30,6 @@ LAUNCHER = (
     *(sys.executable, "-I", "-S", "-c"),
     f"import sys; sys.path += {_PLACES!r}; from exporter.cli import main; sys.exit(main())",
 )
-
-_RSS = re.compile(r"^VmRSS:\s+(\d+) kB$", re.MULTILINE)
 
 
 class Agent:
@@ -117,11 +115,8 @@ class Agent:
             time.sleep(0.02)
 
     def resident_kilobytes(self) -> int:
-        """Returns the resident memory of the process in KiB (VmRSS)."""
-        found = _RSS.search(Path("/proc", str(self.process.pid), "status").read_text())
-        if found is None:
-            raise AssertionError("the agent has ended")
-        return int(found[1])
+        """Returns the resident memory of the process in KiB."""
+        return resident_kilobytes(self.process.pid)
 
     def reload(self) -> None:
         self.process.send_signal(signal.SIGHUP)

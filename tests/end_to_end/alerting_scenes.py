@@ -100,6 +100,7 @@ SCENES: tuple[Scene, ...] = (
         ),
         prepared=_probed,
         flags=lambda host: (f"--fio.path={host.place / 'fio'}",),
+        is_ordered=False,
     ),
     Scene("down", NVME, faults.down, _once("ticket", "SSDExporterDown", "")),
     Scene(

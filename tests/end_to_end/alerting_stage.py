@@ -26,6 +26,7 @@ from tests.end_to_end.alerting_shortened import FACTOR
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.prometheus import Prometheus
 from tests.end_to_end.webhook import Notice, Receiver, receiving
+from tests.ports import free_ports
 
 #: Four intervals fit into the shortest range of the rules, which is two minutes before shortening.
 SCRAPE_SECONDS = 0.5
@@ -65,6 +66,8 @@ class Scene:
 
     play: breaks and repairs the host, and yields the conditions that it waits for.
     events: all events that the receiver gets from the host.
+    is_ordered: False if its alerts depend on different groups of rules. Then only the order of the
+        events of each alert is compared.
     says: the text of the first alert, besides its drive.
     prepared: changes the host before its exporter starts; more of the exporter's settings.
     """
@@ -76,6 +79,7 @@ class Scene:
     says: str = ""
     prepared: Callable[[Host], str] = lambda _: ""
     flags: Callable[[Host], tuple[str, ...]] = lambda _: ()
+    is_ordered: bool = True
 
 
 @dataclass(slots=True)
@@ -196,7 +200,9 @@ def stage(directory: Path, scenes: Sequence[Scene]) -> Iterator[Stage]:
             config = CONFIG + scene.prepared(host)
             flags = (*host.flags, *scene.flags(host))
             place = host.place / "daemon"
-            daemon = stack.enter_context(Daemon(place, *flags, config=config))
+            # Not a port of the kernel's choice, which another process may get before the restart.
+            (port,) = free_ports(1)
+            daemon = stack.enter_context(Daemon(place, *flags, config=config, port=port))
 
             def again() -> Daemon:
                 return stack.enter_context(Daemon(place, *flags, config=config, port=daemon.port))

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +15,7 @@ from typing import Literal
 
 from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.page import Page
+from tests.processes import resident_kilobytes
 
 _START_SECONDS = PATIENCE_SECONDS
 _STOP_SECONDS = PATIENCE_SECONDS
@@ -79,7 +80,8 @@ class Daemon:
     """A context manager that runs a daemon, from its first page to its end.
 
     `directory` contains its configuration, log and state. Another daemon with the same directory
-    continues from this state. Later flags override earlier ones.
+    continues from this state. Later flags override earlier ones. `prefix` is a prefix of its
+    command, which must execute the exporter in the same process.
 
     Raises:
         RuntimeError: it ended before it served; its own words are in the text.
@@ -99,12 +101,13 @@ class Daemon:
         config: str = "",
         port: int = 0,
         more: Mapping[str, str] | None = None,
+        prefix: Sequence[str] = (),
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.state = directory / "state"
         self.config = directory / "ssd-exporter.toml"
         self._log = directory / "log"
-        self._argv = command(directory, *flags, config=config, port=port)
+        self._argv = [*prefix, *command(directory, *flags, config=config, port=port)]
         self._more = more
 
     def __enter__(self) -> "Daemon":  # noqa: PYI034 - Self came with Python 3.11
@@ -174,10 +177,9 @@ class Daemon:
             raise AssertionError(f"/metrics: {answer.status}: {answer.body[:200]!r}")
         return answer.body.decode()
 
-    def resident_bytes(self) -> int:
-        """Returns the resident memory of the process in bytes."""
-        status = Path("/proc", str(self.process.pid), "statm").read_text()
-        return int(status.split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    def resident_kilobytes(self) -> int:
+        """Returns the resident memory of the process in KiB."""
+        return resident_kilobytes(self.process.pid)
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)

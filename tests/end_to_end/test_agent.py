@@ -3,13 +3,12 @@
 import compileall
 import json
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,7 @@ from tests.end_to_end.made_up import MadeUpDrives
 from tests.end_to_end.waiting import SOON, await_page, up
 from tests.rig import smart_reports
 
-#: VmRSS of the agent with 24 drives, after three polls of each.
+#: Resident memory of the agent with 24 drives, after three polls of each.
 MAX_RESIDENT_KILOBYTES = 20 * 1024
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away and mounts")
@@ -49,6 +48,12 @@ def success(daemon: Daemon) -> float:
 
 def log_lines(daemon: Daemon) -> list[str]:
     return [line for line in daemon.complaints if "collector smart" in line]
+
+
+def await_log_lines(daemon: Daemon) -> list[str]:
+    """A problem is on the page a moment before it is in the log."""
+    wait_until(lambda: log_lines(daemon))
+    return log_lines(daemon)
 
 
 def test_the_agent_lists_its_drives_before_it_is_ready(
@@ -78,7 +83,7 @@ def test_the_agent_polls_24_drives_for_the_page_within_its_memory_limit(tmp_path
                     "ssd_smart_temperature_celsius", sensor="drive", **labels
                 )
             beat = page.value("ssd_smart_agent_heartbeat_timestamp_seconds")
-            assert pytest.approx(time.time(), abs=20) == beat
+            assert pytest.approx(time.time(), abs=SOON) == beat
             agent.wait_until(
                 lambda: all(sum(poll["counts"].values()) >= 3 for poll in agent.polls().values()),
                 "three polls of each drive",
@@ -133,7 +138,11 @@ def test_the_running_agent_has_no_socket_and_no_file_of_site_packages(
     with agent_of(drives, tmp_path / "agent") as agent:
         agent.settled(6)
         process = Path("/proc", str(agent.process.pid))
-        opened = [os.readlink(file) for file in (process / "fd").iterdir()]
+        opened = []
+        for file in (process / "fd").iterdir():
+            with suppress(FileNotFoundError):  # It was closed after it was listed.
+                opened.append(os.readlink(file))
+        assert opened
         assert [] == [file for file in opened if file.startswith("socket:")]
         assert "site-packages" not in (process / "maps").read_text()
 
@@ -160,18 +169,39 @@ def test_sighup_reloads_the_settings(tmp_path: Path, drives: MadeUpDrives) -> No
         process = agent.process.pid
         agent.config.write_text(drives.config() + 'exclude = "rig[23]"\n')
         agent.reload()
-        seen = [len(agent.polls())]
+        seen: list[int] = []
 
         def is_removed() -> bool:
             seen.append(len(agent.polls()))
             return seen[-1] == 4
 
         agent.wait_until(is_removed, "two are excluded")
-        assert {6, 4} == set(seen)
+        # The two are removed one after the other.
+        assert {4, 5, 6} >= set(seen)
         assert process == agent.process.pid
         assert {"/dev/rig2", "/dev/rig3"}.isdisjoint(agent.polls())
         assert 0 == agent.stop()
     assert [] == agent.complaints
+
+
+@pytest.mark.slow
+def test_reloads_do_not_make_the_agent_larger(tmp_path: Path, drives: MadeUpDrives) -> None:
+    """Before, each one added 1 to 2 KiB to its memory."""
+
+    def await_reloads(number: int) -> None:
+        wait_until(lambda: number == agent.log.count("settings reloaded"), "a reload")
+
+    def reload(first: int, last: int) -> int:
+        """Returns the resident memory afterwards in KiB."""
+        for number in range(first, last + 1):
+            agent.reload()
+            await_reloads(number)
+        return agent.resident_kilobytes()
+
+    with agent_of(drives, tmp_path / "agent") as agent:
+        agent.settled(6)
+        warm = reload(1, 50)
+        assert reload(51, 150) <= warm + 64
 
 
 def test_invalid_settings_end_the_agent_with_one_line_and_the_reason(
@@ -188,19 +218,20 @@ def test_a_removed_run_directory_is_created_again(tmp_path: Path, drives: MadeUp
     """If its parent is missing too, this is impossible, and the agent logs one warning."""
     with agent_of(drives, tmp_path / "agent") as agent:
         agent.settled(6)
-        shutil.rmtree(drives.directory)
+        # Renamed, because the agent may be writing a file in it.
+        drives.directory.rename(tmp_path / "removed")
         agent.wait_until(
             lambda: 6 == len(agent.polls()), "the documents are written again", 15 + SOON
         )
         assert [] == agent.complaints
-        shutil.rmtree(drives.directory.parent)
+        drives.directory.parent.rename(tmp_path / "removed parent")
         agent.wait_until(lambda: len(agent.complaints) > 0, "the warning", 15 + SOON)
         time.sleep(10)
         (complaint,) = agent.complaints
         assert f"{drives.directory} cannot be written: No such file or directory" in complaint
         drives.directory.parent.mkdir()
         agent.wait_until(lambda: "can be written again" in agent.log, "the recovery", 30 + SOON)
-        assert 6 == len(agent.polls())
+        agent.wait_until(lambda: 6 == len(agent.polls()), "all documents", 30 + SOON)
         assert 1 == agent.log.count("can be written again")
 
 
@@ -239,11 +270,11 @@ def test_a_full_run_directory_loses_only_documents_that_do_not_fit(
             )
             (complaint,) = agent.complaints
             assert "cannot be written: No space left on device" in complaint
-            assert [] == list(drives.directory.glob(".*"))
+            # A document that is being written has a temporary file at this moment.
+            agent.wait_until(lambda: not list(drives.directory.glob(".*")), "no temporary file")
             assert "can be written again" not in agent.log
-            written = len(agent.polls())
-            assert 0 < written < 6
-            page = await_page(daemon, lambda page: written == sum(up(page).values()))
+            page = await_page(daemon, lambda page: len(agent.polls()) == sum(up(page).values()))
+            assert 0 < len(agent.polls()) < 6
             resize(4096)
             page = await_page(daemon, lambda page: 6 == sum(up(page).values()), 15 + SOON)
             assert 1 == page.value("ssd_collector_success", collector="smart")
@@ -285,6 +316,9 @@ def test_a_forged_document_is_rejected_and_logged(
     with agent_of(drives, tmp_path / "agent") as agent:
         agent.settled(6)
         agent.kill()  # otherwise it would overwrite the forged document
+        # The heartbeat stays valid until the end of the test.
+        beat = drives.directory / "agent.json"
+        beat.write_text(json.dumps(agent.heartbeat() | {"interval_seconds": 600.0}))
     with daemon_of(drives, tmp_path / "daemon") as daemon:
         await_page(daemon, lambda page: 6 == sum(up(page).values()))
         (file,) = drives.directory.glob("drive-dev-rig3-*[!y].json")
@@ -310,7 +344,7 @@ def test_a_forged_document_is_rejected_and_logged(
         os.replace(new, file)
         await_page(daemon, lambda page: 1 == page.value("ssd_collector_success", collector="smart"))
         assert 3 == daemon.page().value("ssd_smart_media_errors_total", device="rig3")
-        assert "recovered; the last problem was" in daemon.log
+        wait_until(lambda: "recovered; the last problem was" in daemon.log)
 
 
 def test_no_document_of_a_directory_that_others_can_write_is_trusted(
@@ -327,15 +361,15 @@ def test_no_document_of_a_directory_that_others_can_write_is_trusted(
             ),
         )
         assert {} == up(page)
-        (line,) = log_lines(daemon)
+        (line,) = await_log_lines(daemon)
         assert f"{drives.directory}: other users than its owner can write it: not trusted" in line
 
 
 def test_values_of_a_killed_agent_are_removed_when_they_are_too_old(
     tmp_path: Path, drives: MadeUpDrives
 ) -> None:
-    """Its last documents are 45 s old; the shortest maximum age is 60 s."""
-    polled_at = time.time() - 45
+    """Its last documents are 30 s old; the shortest maximum age is 60 s."""
+    polled_at = time.time() - 30
     writer = DocumentWriter(drives.directory)
     drives_in_heartbeat = []
     for number in range(2):
@@ -352,14 +386,14 @@ def test_values_of_a_killed_agent_are_removed_when_they_are_too_old(
         page = await_page(daemon, lambda page: {"rig0": 1.0, "rig1": 1.0} == up(page))
         assert 1 == page.value("ssd_collector_success", collector="smart")
         assert 2 == len(list(page.find("ssd_smart_healthy")))
-        page = await_page(daemon, lambda page: not up(page), 15 + SOON)
+        page = await_page(daemon, lambda page: not up(page), 30 + SOON)
         assert time.time() - polled_at > 60
         assert [] == [name for name, _ in page.samples if name.startswith("ssd_ata_attribute")]
         assert [] == list(page.find("ssd_smart_healthy"))
         beat = page.value("ssd_smart_agent_heartbeat_timestamp_seconds")
         assert pytest.approx(polled_at, abs=0.01) == beat
         await_page(daemon, lambda page: 0 == page.value("ssd_collector_success", collector="smart"))
-        (line,) = log_lines(daemon)
+        (line,) = await_log_lines(daemon)
         assert "the agent stopped writing; is it running?" in line
 
 

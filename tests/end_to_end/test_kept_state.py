@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.duration import wait_until
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.host import Host
 
@@ -21,8 +22,10 @@ def test_an_unusable_state_file_is_renamed_and_replaced(tmp_path: Path, kept: st
     state = tmp_path / "state"
     state.mkdir()
     (state / "state.json").write_text(kept)
-    with Daemon(tmp_path) as daemon:
+    with Daemon(tmp_path, "--no-collector.smart") as daemon:
         assert daemon.page().value("ssd_sampler_samples_total") > 0
+        # The first save, which waits for the disk, has ended.
+        wait_until((state / "state.json").exists)
         assert 0 == daemon.stop()
 
     (aside,) = state.glob("state.json.*")
@@ -76,13 +79,18 @@ def test_iowait_does_not_decrease_over_a_restart_even_if_the_kernel_counter_does
     def said(daemon: Daemon) -> float:
         return daemon.next_page(2).value("ssd_cpu_seconds_total", mode="iowait")
 
+    def inode() -> int:
+        return (tmp_path / "daemon/state/state.json").stat().st_ino
+
     kernel_says(9800)
     with Daemon(tmp_path / "daemon", *host.flags) as daemon:
         assert 98 == said(daemon)
         kernel_says(9799)
         assert 98 == said(daemon)
         assert 0 == daemon.stop()
+    final = inode()
     with Daemon(tmp_path / "daemon", *host.flags) as daemon:
+        wait_until(lambda: inode() != final, "the first save, which is not final")
         assert 98 == said(daemon)
         kernel_says(9900)
         assert 99 == said(daemon)

@@ -16,7 +16,8 @@ def test_a_drive_that_disappears_and_returns_is_logged(tmp_path: Path) -> None:
     config = "[survey]\ninterval_seconds = 5\n[collector]\nsmart = false\n"
     link, aside = tmp_path / "host/sys/block/vdb", tmp_path / "aside"
     with Daemon(tmp_path, *host.flags, config=config) as daemon:
-        wait_until(lambda: 'device="vdb"' in daemon.get("/metrics").body.decode())
+        # The survey, not only the sampler, knows vdb.
+        wait_until(lambda: any(daemon.page().find("ssd_device_info", device="vdb")))
         shutil.move(link, aside)
         wait_until(lambda: "drive vdb (" in daemon.log, "a line about vdb")
         (line,) = (line for line in daemon.log.splitlines() if "drive vdb (" in line)

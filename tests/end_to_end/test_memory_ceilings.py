@@ -14,6 +14,7 @@ from tests.duration import wait_until
 from tests.end_to_end.agent import Agent
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.host import Host
+from tests.end_to_end.page import Page
 from tests.linux import trees
 
 DAEMON_KILOBYTES = 128 << 10
@@ -109,9 +110,9 @@ def test_a_thousand_disks(tmp_path: Path) -> None:
         host.diskstats(names, operations=50)
         await_page(daemon)
         wait_until(
-            lambda: 1000 == len(daemon.page().labels("ssd_device_info", "device")), "a survey"
+            lambda: 1000 == len(await_page(daemon).labels("ssd_device_info", "device")), "a survey"
         )
-        daemon.next_page(3)
+        await_samples(daemon)
         assert peak_kilobytes(daemon.process.pid) < DAEMON_KILOBYTES
 
 
@@ -191,14 +192,24 @@ def check_daemon(tmp_path: Path, host: Host, *, config: str = "") -> None:
     with Daemon(tmp_path / "daemon", *host.flags, "--path.rootfs=/", config=config) as daemon:
         await_page(daemon)
         # The samples are counted even if the files cannot be used.
-        for _ in range(3):
-            daemon.next_page(1)
+        await_samples(daemon)
         assert peak_kilobytes(daemon.process.pid) < DAEMON_KILOBYTES, daemon.log[-2000:]
 
 
-def await_page(daemon: Daemon) -> None:
-    """Waits for a complete page: the first one may take too long on a busy machine (503)."""
+def await_page(daemon: Daemon) -> Page:
+    """Returns a complete page. On a busy machine, one may take too long (503)."""
     until = time.monotonic() + 300
-    while daemon.get("/metrics").status != http.HTTPStatus.OK:
+    while (answer := daemon.get("/metrics")).status != http.HTTPStatus.OK:
         assert time.monotonic() < until, daemon.log[-2000:]
         time.sleep(0.1)
+    return Page.parse(answer.body.decode())
+
+
+def await_samples(daemon: Daemon) -> None:
+    """Requests pages until three further samples were taken."""
+
+    def samples() -> float:
+        return await_page(daemon).value("ssd_sampler_samples_total")
+
+    begun = samples()
+    wait_until(lambda: samples() >= begun + 3, "three samples")

@@ -1,18 +1,19 @@
 """The daemon as a process: notifications, signals, exit status and error messages."""
 
 import ctypes
+import functools
 import os
 import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from tests.duration import PATIENCE_SECONDS, at_most
+from tests.duration import PATIENCE_SECONDS, at_most, wait_until
 from tests.end_to_end.daemon import Daemon, command, run
 from tests.end_to_end.programs import need
 from tests.end_to_end.service_manager import ServiceManager
@@ -51,6 +52,9 @@ def test_it_notifies_ready_and_stopping(tmp_path: Path) -> None:
 def test_it_notifies_the_watchdog_at_least_twice_per_timeout(tmp_path: Path) -> None:
     with managed(tmp_path, WATCHDOG_USEC="1200000") as (_, manager):
         assert "READY=1" in manager.heard()
+        with suppress(TimeoutError):
+            while True:  # those that a busy machine has kept
+                manager.heard(0.01)
         begin = time.monotonic()
         for _ in range(6):
             with at_most(0.6, "the next notification"):
@@ -126,6 +130,28 @@ def test_a_reload_of_a_file_that_hangs_keeps_the_old_settings_and_logs_an_error(
         (complaint,) = daemon.complaints
     assert "the previous settings remain active" in complaint
     assert f"{daemon.config} was not read within 5 s" in complaint
+
+
+@pytest.mark.slow
+def test_reloads_do_not_make_the_daemon_larger(tmp_path: Path) -> None:
+    """Before, each one added 0.75 KiB to its memory, and 4 KiB with 24 drives."""
+
+    def reload(first: int, last: int) -> int:
+        """Returns the resident memory afterwards in KiB."""
+        for number in range(first, last + 1):
+            daemon.signal(signal.SIGHUP)
+            wait_until(functools.partial(is_reloaded, number))
+        return daemon.resident_kilobytes()
+
+    def is_reloaded(times: int) -> bool:
+        return daemon.log.count("settings reloaded") == times
+
+    # Little else happens: few samples, and no drives.
+    config = "sampler.interval_seconds = 10\ndisk.device_include = '^none$'\n"
+    with Daemon(tmp_path, "--no-collector.smart", config=config) as daemon:
+        warm = reload(1, 50)
+        # The samples that are taken meanwhile may add a page or two.
+        assert reload(51, 550) <= warm + 192
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from exporter.probe import slc_results
-from exporter.probe.cache_cliff import CacheCliff, CliffResult
+from exporter.probe.cliff_result import CacheCliff, CliffResult
 from exporter.probe.slc_results import SlcResult
 from tests.commands.measured import GATE
-from tests.duration import ahead_of_other_work
+from tests.duration import ahead_of_other_work, wait_until
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.page import Page
 from tests.end_to_end.waiting import await_page
 from tests.rig.slow_disk import SlowDisk
-from tests.rig.write_cache import mounted, write_cache
+from tests.rig.write_cache import CACHE_BYTES, FAST, SLOW, mounted, write_cache
 
 pytest_plugins = ("tests.rig.fixtures",)
 pytestmark = pytest.mark.real
@@ -40,10 +40,12 @@ def test_a_new_slc_result_is_exported_and_a_damaged_one_is_skipped(
         broken.write_text("{")
         page = await_page(
             daemon,
-            lambda page: any(v for _, v in page.find("ssd_collector_errors_total")),
+            lambda page: any(
+                count for _, count in page.find("ssd_collector_errors_total", collector="probe")
+            ),
         )
         assert 5 == page.value("ssd_slc_cache_bytes", device=device)
-        assert str(broken) in daemon.log
+        wait_until(lambda: str(broken) in daemon.log)
     with Daemon(tmp_path, "--no-collector.smart", config=OFTEN) as daemon:
         await_page(daemon, lambda page: any(page.find("ssd_slc_cache_bytes")))
 
@@ -55,9 +57,9 @@ def has_run(page: Page) -> bool:
 
 
 def test_the_scheduled_slc_profile_finds_the_end_of_the_cache(
-    tmp_path: Path, slow_disk: SlowDisk
+    tmp_path: Path, large_disk: SlowDisk
 ) -> None:
-    """It runs beside the other scheduled profiles. All sizes fit on a disk of 64 MiB."""
+    """It runs beside the other scheduled profiles."""
     (tmp_path / "root/run/lock").mkdir(parents=True)
     config = f"""
         {OFTEN}
@@ -68,7 +70,7 @@ def test_the_scheduled_slc_profile_finds_the_end_of_the_cache(
         profiles = ["slc", "fsync"]
         first_delay_seconds = 1.5
         [probe.profile.slc]
-        size_bytes = 41943040
+        size_bytes = 469762048
         depth = 2
         interval_seconds = 604800
         [probe.profile.fsync]
@@ -76,11 +78,11 @@ def test_the_scheduled_slc_profile_finds_the_end_of_the_cache(
         number_ios = 50
         {GATE}
     """
-    group = slow_disk.cgroup.path / "cgroup.procs"
+    group = large_disk.cgroup.path / "cgroup.procs"
     with (
         ahead_of_other_work(),
-        mounted(slow_disk, tmp_path / "mnt"),
-        write_cache(slow_disk, fast=8_000_000, slow=2_000_000, cache_bytes=20_000_000) as simulated,
+        mounted(large_disk, tmp_path / "mnt"),
+        write_cache(large_disk, fast=FAST, slow=SLOW, cache_bytes=CACHE_BYTES) as simulated,
         Daemon(
             tmp_path / "daemon",
             "--no-collector.smart",
@@ -93,7 +95,7 @@ def test_the_scheduled_slc_profile_finds_the_end_of_the_cache(
         results = [labels["result"] for labels, _ in page.find("ssd_slc_probe_result_info")]
         assert ["cliff"] == results, (simulated, daemon.log)
         page = await_page(daemon, has_run)
-        cache = page.value("ssd_slc_cache_bytes", device=slow_disk.device)
-        ratio = page.value("ssd_slc_falloff_ratio", device=slow_disk.device)
-    assert pytest.approx(20_000_000, rel=0.15) == cache
-    assert pytest.approx(0.25, rel=0.25) == ratio
+        cache = page.value("ssd_slc_cache_bytes", device=large_disk.device)
+        ratio = page.value("ssd_slc_falloff_ratio", device=large_disk.device)
+    assert pytest.approx(CACHE_BYTES, rel=0.1) == cache
+    assert pytest.approx(SLOW / FAST, rel=0.2) == ratio

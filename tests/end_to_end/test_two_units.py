@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.alerts.page_story import Story
+from tests.duration import wait_until
 from tests.end_to_end.emulated_drives import EmulatedDrives
 from tests.end_to_end.page import Page
 from tests.end_to_end.programs import need
@@ -157,6 +158,10 @@ def test_drives_that_never_answered_are_down_with_their_serial_numbers(
         assert 200 == units.daemon.get("/metrics").status
 
 
+def problems(units: Units) -> list[str]:
+    return [each for each in units.daemon.complaints if "collector smart" in each]
+
+
 def test_a_truncated_document_concerns_only_its_drive(units: Units, tmp_path: Path) -> None:
     """As after a power failure, if the documents are on a disk."""
     need("promtool")
@@ -173,9 +178,17 @@ def test_a_truncated_document_concerns_only_its_drive(units: Units, tmp_path: Pa
             others = {
                 serial: 1.0 for node, serial in units.drives.serials.items() if node not in damaged
             }
-            page = await_page(units.daemon, lambda page: others == up(page), LIMIT_SECONDS)
-            assert 0 == page.value("ssd_collector_success", collector="smart")
-            (line,) = [each for each in units.daemon.complaints if "collector smart" in each]
+            page = await_page(
+                units.daemon,
+                lambda page: (
+                    others == up(page)
+                    and 0 == page.value("ssd_collector_success", collector="smart")
+                ),
+                LIMIT_SECONDS,
+            )
+            # A problem is on the page a moment before it is in the log.
+            wait_until(lambda: problems(units))
+            (line,) = problems(units)
             assert "drive-dev-" in line
             story.then(page, 30).fires("SSDCollectorFailed")
             units.agent.process.send_signal(signal.SIGCONT)

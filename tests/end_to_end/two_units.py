@@ -1,8 +1,8 @@
 """Runs agent and daemon as the package does: two units with their own users and directories.
 
-The command lines, users, directories and modes are read from `systemd/*.service`. If the tests run
-as root, the daemon runs as another user, provided that this user can read the code and a Python of
-the same version.
+The command lines, environments, users, directories and modes are read from `systemd/*.service`. If
+the tests run as root, the daemon runs as another user, provided that this user can read the code
+and a Python of the same version.
 """
 
 import json
@@ -66,6 +66,11 @@ class Unit:
     def mode(self, key: str) -> int:
         return int(self.one(key), 8)
 
+    def environment(self) -> dict[str, str]:
+        """Returns the variables of Environment=."""
+        words = [word for line in self.values.get("Environment", []) for word in shlex.split(line)]
+        return dict(word.split("=", 1) for word in words)
+
     def arguments(self, config: Path, flags: Mapping[str, tuple[str, ...]]) -> list[str]:
         """Returns the arguments of ExecStart=; `flags` are the values of its variables."""
         words: list[str] = []
@@ -81,9 +86,11 @@ class _Agent(Agent):
 
 
 class _Daemon(Daemon):
-    def __init__(self, argv: list[str], log: Path, state: Path, config: Path) -> None:
+    def __init__(
+        self, argv: list[str], log: Path, state: Path, config: Path, more: Mapping[str, str]
+    ) -> None:
         self.state, self.config, self._log, self._argv = state, config, log, argv
-        self._more = None
+        self._more = more
 
 
 class Drives(Protocol):
@@ -142,6 +149,7 @@ class TwoUnits(Generic[DrivesT]):
             root / "daemon.log",
             self.state,
             self.config,
+            exporter_unit.environment(),
         )
 
     def give(self, directory: Path) -> None:

@@ -11,7 +11,7 @@ from exporter.io.interval import (
     DiskInterval,
     cpu_interval,
     disk_interval,
-    missing_share,
+    hung_share,
 )
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.proc_stat import CpuTimes
@@ -378,9 +378,30 @@ def test_shares_are_between_0_and_1_for_any_counters(
 def test_missing_completions_show_when_a_hang_began() -> None:
     whole = over(NEW, grown(NEW, writes_completed=1000, write_time_seconds=0.5))
     part = over(NEW, grown(NEW, writes_completed=400, write_time_seconds=0.2))
-    assert pytest.approx(0.6) == missing_share(whole, part)
-    assert pytest.approx(0.6) == missing_share(whole, part._replace(seconds=2.0, writes=800))
-    assert 0.0 == missing_share(whole, whole._replace(writes=900)), "the load varies by 10 %"
-    assert 0.0 == missing_share(part, whole)
-    assert 0.0 == missing_share(None, whole) == missing_share(whole, None)
-    assert 0.0 == missing_share(whole._replace(writes=0), whole)
+    assert whole is not None
+    assert part is not None
+    assert pytest.approx(0.6) == hung_share(whole, part, 8)
+    assert pytest.approx(0.6) == hung_share(whole, part._replace(seconds=2.0, writes=800), 8)
+    assert 0.0 == hung_share(whole, whole._replace(writes=900), 8), "the load varies by 10 %"
+    assert 0.0 == hung_share(part, whole, 8)
+    assert 0.0 == hung_share(None, whole, 8) == hung_share(whole, None, 8)
+    assert 0.0 == hung_share(whole._replace(writes=0), whole, 8)
+
+
+def test_a_full_queue_shows_in_its_missing_request_time_when_a_hang_began() -> None:
+    """More requests completed than before; the time of each was short."""
+    full = NEW._replace(io_now=8)
+    whole = over(full, grown(full, writes_completed=1000, write_time_seconds=8.0))
+    part = over(full, grown(full, writes_completed=1200, write_time_seconds=3.2))
+    assert pytest.approx(0.6) == hung_share(whole, part, 8)
+    assert 0.0 == hung_share(whole, whole, 8)
+
+
+def test_requests_that_were_in_flight_by_chance_do_not_show_when_a_hang_began() -> None:
+    """Eight threads submit together 50 times a second, at the moment of a sample too."""
+    together = NEW._replace(io_now=8)
+    whole = over(NEW, grown(NEW, writes_completed=400, write_time_seconds=0.4))
+    part = over(together, grown(together, writes_completed=320, write_time_seconds=0.3))
+    assert 0.0 == hung_share(whole, part, 8)
+    half = over(together, grown(together, writes_completed=200, write_time_seconds=0.2))
+    assert pytest.approx(0.5) == hung_share(whole, half, 8)

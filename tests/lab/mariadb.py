@@ -3,7 +3,7 @@
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +19,36 @@ _STOP_SECONDS = 20.0
 #: Output line of sysbench per second: "[ 7s ] thds: 4 tps: 4690.49 qps: ...".
 _SECOND = re.compile(r"^\[ \d+s \] .*?tps: ([0-9.]+) ", re.MULTILINE)
 
+#: Output lines of sysbench at its end: a bucket of the histogram in milliseconds, "  1.234 |** 17",
+#: and the percentile.
+_BUCKET = re.compile(r"^ +([0-9.]+) \|\** +(\d+)$", re.MULTILINE)
+_P99 = re.compile(r"^ +99th percentile: +([0-9.]+)$", re.MULTILINE)
+
+_SLOW_MS = 1000.0
+
 #: The programs stop if the tests are killed.
 _WITH_US = ("setpriv", "--pdeathsig=KILL")
 
 
 @contextmanager
-def mariadb(disk: SlowDisk, mountpoint: Path, run: Path) -> Iterator[Path]:
-    """Runs a server in the control group of the disk, with root as only account; yields its socket.
+def mariadb(
+    disk: SlowDisk, mountpoint: Path, run: Path, prefix: Sequence[str] = ()
+) -> Iterator[Path]:
+    """Runs a server in the control group of the disk; otherwise as `server`.
+
+    `prefix` is a further prefix of its command.
+    """
+    with server(mountpoint / "data", run, (*disk.cgroup.prefix, *prefix)) as socket:
+        try:
+            yield socket
+        finally:
+            # While the disk is slow, writing the remaining pages takes minutes.
+            disk.free()
+
+
+@contextmanager
+def server(data: Path, run: Path, prefix: Sequence[str] = ()) -> Iterator[Path]:
+    """Runs a server with a new data directory and root as only account; yields its socket.
 
     It uses direct I/O like production servers. `run` holds files other than data. Its path must be
     short, because a socket path has at most 107 characters.
@@ -36,7 +59,7 @@ def mariadb(disk: SlowDisk, mountpoint: Path, run: Path) -> Iterator[Path]:
             output.
         CalledProcessError: the system tables cannot be created.
     """
-    data, socket, said = mountpoint / "data", run / "socket", run / "mariadbd.log"
+    socket, said = run / "socket", run / "mariadbd.log"
     subprocess.run(
         [
             *("mariadb-install-db", "--no-defaults", f"--datadir={data}", "--user=root"),
@@ -47,7 +70,7 @@ def mariadb(disk: SlowDisk, mountpoint: Path, run: Path) -> Iterator[Path]:
         timeout=_PROGRAM_SECONDS,
     )
     argv = [
-        *(*_WITH_US, *disk.cgroup.prefix, "mariadbd", "--no-defaults", "--user=root"),
+        *(*_WITH_US, *prefix, "mariadbd", "--no-defaults", "--user=root"),
         *(f"--datadir={data}", f"--socket={socket}", f"--pid-file={run / 'pid'}"),
         *("--skip-networking", "--innodb-flush-method=O_DIRECT"),
         *("--innodb-buffer-pool-size=64M", "--innodb-log-file-size=64M"),
@@ -56,14 +79,12 @@ def mariadb(disk: SlowDisk, mountpoint: Path, run: Path) -> Iterator[Path]:
         *("--innodb-max-dirty-pages-pct=0", "--innodb-io-capacity=250"),
     ]
     with said.open("wb") as log:
-        server = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
-        _await_answer(server, socket, said)
+        _await_answer(process, socket, said)
         yield socket
     finally:
-        # While the disk is slow, writing the remaining pages takes minutes.
-        disk.free()
-        _end(server)
+        _end(process)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +98,86 @@ class Writers:
         return [float(found) for found in _SECOND.findall(self.said.read_text())]
 
 
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of sysbench, and its number of connections."""
+
+    count: int = 2
+    rows: int = 20_000
+    threads: int = THREADS
+
+    def command(self, socket: Path) -> list[str]:
+        """Command line of sysbench up to its own command."""
+        return [
+            *("sysbench", "oltp_write_only", f"--mysql-socket={socket}", "--mysql-user=root"),
+            *(f"--tables={self.count}", f"--table-size={self.rows}", f"--threads={self.threads}"),
+        ]
+
+    def create(self, socket: Path) -> None:
+        """Creates and fills them.
+
+        Raises:
+            CalledProcessError: they cannot be created.
+        """
+        asked = ["--no-defaults", f"--socket={socket}", "--execute=CREATE DATABASE sbtest"]
+        subprocess.run(["mariadb", *asked], check=True, timeout=_PROGRAM_SECONDS)
+        subprocess.run(
+            [*self.command(socket), "prepare"],
+            check=True,
+            capture_output=True,
+            timeout=_PROGRAM_SECONDS,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a finished sysbench reports.
+
+    per_second: transactions of each second. p99_seconds: the 99th percentile of their duration.
+    slow: the number of transactions that took a second or more.
+    """
+
+    per_second: list[float]
+    p99_seconds: float
+    slow: int
+
+    @property
+    def idle_seconds(self) -> int:
+        """The number of whole seconds in which no transaction completed."""
+        return sum(rate == 0 for rate in self.per_second)
+
+
+def load(socket: Path, tables: Tables, *, seconds: int) -> Load:
+    """Runs sysbench at full speed for this time.
+
+    Raises:
+        CalledProcessError: it failed.
+    """
+    options = [f"--time={seconds}", "--report-interval=1", "--percentile=99", "--histogram"]
+    said = subprocess.run(
+        [*_WITH_US, *tables.command(socket), *options, "run"],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=seconds + _PROGRAM_SECONDS,
+    ).stdout
+    return parse_load(said)
+
+
+def parse_load(said: str) -> Load:
+    """Parses the output of sysbench.
+
+    Raises:
+        ValueError: it is not the output of a finished run with a histogram.
+    """
+    found = _P99.search(said)
+    if found is None:
+        raise ValueError(f"no percentile: {said[-2000:]}")
+    buckets = ((float(ms), int(number)) for ms, number in _BUCKET.findall(said))
+    slow = sum(number for ms, number in buckets if ms >= _SLOW_MS)
+    return Load([float(tps) for tps in _SECOND.findall(said)], float(found[1]) / 1e3, slow)
+
+
 @contextmanager
 def writers(socket: Path, *, seconds: int) -> Iterator[Writers]:
     """Runs four threads that insert, update and delete at full speed.
@@ -85,15 +186,9 @@ def writers(socket: Path, *, seconds: int) -> Iterator[Writers]:
         CalledProcessError: the tables cannot be created.
         RuntimeError: sysbench ended before the block; the message contains its output.
     """
-    asked = ["--no-defaults", f"--socket={socket}", "--execute=CREATE DATABASE sbtest"]
-    subprocess.run(["mariadb", *asked], check=True, timeout=_PROGRAM_SECONDS)
-    sysbench = [
-        *("sysbench", "oltp_write_only", f"--mysql-socket={socket}", "--mysql-user=root"),
-        *("--tables=2", "--table-size=20000", f"--threads={THREADS}"),
-    ]
-    subprocess.run(
-        [*sysbench, "prepare"], check=True, capture_output=True, timeout=_PROGRAM_SECONDS
-    )
+    tables = Tables()
+    tables.create(socket)
+    sysbench = tables.command(socket)
     said = socket.with_name("sysbench.log")
     with said.open("wb") as log:
         load = subprocess.Popen(

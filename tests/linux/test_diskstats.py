@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from exporter.errors import ParseError, ReadError
 from exporter.linux import diskstats
 from exporter.linux.diskstats import DiskStats
+from tests.duration import wait_until
 from tests.io.machine import disk_line
 from tests.io.records import ANY_DISK
 from tests.linux.texts import cut, texts
@@ -179,10 +180,15 @@ def test_missing_file_is_a_read_error(tmp_path: Path) -> None:
 
 
 def test_this_machine() -> None:
-    parsed = diskstats.read(Path("/proc"))
-    assert parsed.faults == ()
-    names = [line.split()[2] for line in Path("/proc/diskstats").read_text().splitlines()]
-    assert names == [disk.device for disk in parsed.value.values()]
+    def names() -> list[str]:
+        return [line.split()[2] for line in Path("/proc/diskstats").read_text().splitlines()]
+
+    def is_complete() -> bool:
+        before, parsed, after = names(), diskstats.read(Path("/proc")), names()
+        assert parsed.faults == ()
+        return before == [disk.device for disk in parsed.value.values()] == after
+
+    wait_until(is_complete)  # while no other test creates a device
 
 
 def _of_this_machine() -> dict[str, DiskStats]:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from exporter.errors import NotAvailable, ReadError
 from exporter.linux import files
+from tests.processes import open_files
 
 
 def test_file_longer_than_a_page_is_read_completely() -> None:
@@ -98,13 +99,13 @@ def test_invalid_utf8_becomes_escapes(tmp_path: Path) -> None:
 
 def test_reading_closes_its_descriptors(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     for _ in range(50):
         files.read(tmp_path / "file")
         for bad in (tmp_path, tmp_path / "missing"):
             with pytest.raises((NotAvailable, ReadError)):
                 files.read(bad)
-    assert before == len(os.listdir("/proc/self/fd"))
+    assert set() == open_files() - before
 
 
 def test_too_many_open_files_is_a_read_error(tmp_path: Path) -> None:
@@ -225,13 +226,13 @@ def test_open_file_retries_after_an_error(tmp_path: Path) -> None:
 
 def test_open_file_is_closed_with_its_last_reference(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     file = files.OpenFile(tmp_path / "file")
     file.read()
     file.read()
-    assert before + 1 == len(os.listdir("/proc/self/fd"))
+    assert 1 == len(open_files() - before)
     del file
-    assert before == len(os.listdir("/proc/self/fd"))
+    assert set() == open_files() - before
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from exporter.linux.filesystems import Filesystem
 from tests.fuzz import examples
 from tests.linux import trees
 from tests.linux.trees import Sys, mount_line
+from tests.mounts import unmount
 from tests.required import lacking
 
 #: An empty XFS of 16 MB, made with mkfs.xfs 6.1 in its test mode (QA_CHECK_FS).
@@ -196,7 +197,7 @@ def _mounted(image: Path, fstype: str, options: str) -> Iterator[tuple[Path, Pat
         try:
             yield device, mountpoint
         finally:
-            _run("umount", str(mountpoint))
+            unmount(mountpoint)
     finally:
         _run("losetup", "--detach", str(device))
 

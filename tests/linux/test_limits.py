@@ -61,6 +61,7 @@ def test_equal_options_share_memory() -> None:
     assert one.options is other.options
 
 
+@pytest.mark.slow
 def test_disks_of_sys(tmp_path: Path) -> None:
     sys = trees.Sys(tmp_path)
     for number in range(4200):
@@ -72,6 +73,7 @@ def test_disks_of_sys(tmp_path: Path) -> None:
     assert "only the first 4096 are used" in limit_of(parsed.faults)
 
 
+@pytest.mark.slow
 def test_names_of_a_directory(tmp_path: Path) -> None:
     for number in range(files.MAX_NAMES + 5):
         (tmp_path / str(number)).touch()

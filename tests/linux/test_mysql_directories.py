@@ -240,6 +240,32 @@ def test_relative_datadir() -> None:
     assert roles({"datadir": "data", "log_bin": "/binlog/x"}) == []
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, 3306),
+        ("3307", 3307),
+        ("0", 3306),
+        ("65535", 65535),
+        ("65536", None),
+        ("-1", None),
+        ("many", None),
+        (True, None),
+    ],
+)
+def test_port(value: str | bool | None, expected: int | None) -> None:
+    options = {} if value is None else {"port": value}
+    assert expected == mysql_directories.server_port(options)
+
+
+def test_port_in_arguments_and_option_files() -> None:
+    for argv in (["--port=3307"], ["--port", "3307"], ["-P", "3307"], ["-P3307"]):
+        options = mysql_directories.parse_arguments(["mysqld", *argv])
+        assert 3307 == mysql_directories.server_port(options)
+    items = mysql_directories.parse_option_file("[client]\nport=1\n[mysqld]\nport = 3308\n").value
+    assert [OptionSetting("port", "3308")] == list(items)
+
+
 @given(st.dictionaries(st.sampled_from(sorted(KNOWN_OPTIONS)), st.text() | st.booleans()))
 def test_any_options(options: dict[str, str | bool]) -> None:
     """All directories are absolute, for any options."""

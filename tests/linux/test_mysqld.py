@@ -85,6 +85,20 @@ def test_container(tmp_path: Path) -> None:
     assert found.number == "8:2"
 
 
+def test_port_of_a_server_in_a_container_is_known_from_its_command_line_only(
+    tmp_path: Path,
+) -> None:
+    inside = mount_line("0:60", "/", "overlay", "overlay") + mount_line("8:2", "/var/lib/mysql")
+    write(tmp_path, "/etc/my.cnf", "[mysqld]\nport=3310\n")
+    for pid, argv, mounts in (
+        (10, ["mysqld"], HOST),
+        (11, ["mysqld"], inside),
+        (12, ["mysqld", "--port=3311"], inside),
+    ):
+        trees.process(tmp_path / "proc", pid, argv, mounts, cgroup=f"0::/docker/{pid}")
+    assert {10: 3310, 11: None, 12: 3311} == {each.pid: each.port for each in read(tmp_path)}
+
+
 def test_hidden_process(tmp_path: Path) -> None:
     """A server whose mounts cannot be read is omitted."""
     trees.process(tmp_path / "proc", 10, ["mysqld"], HOST)

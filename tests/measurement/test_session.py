@@ -29,6 +29,9 @@ from tests.commands.measured import GATE, SMALL, Place
 from tests.fakes import FakeClock
 from tests.probe.probing import FakeFio, good
 
+# The directory of a measurement must be on a drive.
+pytestmark = pytest.mark.real
+
 PROFILE = replace(PROFILES["page_read"], size_bytes=4 * MIB)
 
 

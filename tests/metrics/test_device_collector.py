@@ -1,5 +1,6 @@
 """Tests of `metrics.device_collector`: drives, mounts and roles."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -138,7 +139,7 @@ def test_unwanted_devices_have_no_samples(sys: Sys) -> None:
 def test_catalogue() -> None:
     """Every family has a name, a type and a HELP text."""
     rows = [each for each in vars(metrics).values() if isinstance(each, MetricDesc)]
-    assert len({row.name for row in rows}) == len(rows) == 22
+    assert len({row.name for row in rows}) == len(rows) == 23
     for row in rows:
         assert row.name.startswith("ssd_")
         assert row.name.endswith("_total") == (row.kind == "counter")
@@ -206,6 +207,28 @@ def test_mounts_and_roles(host: Sys) -> None:
     names = ("mysql-data", "mysql-doublewrite", "mysql-redo", "mysql-undo")
     roles: Series = {(device, name): 1 for device in ("sda", "sdb") for name in names}
     assert roles == found["ssd_device_role_info"]
+
+
+def test_several_servers_are_told_apart_by_their_port(host: Sys) -> None:
+    proc = host.root.parent / "proc"
+    (proc / "11/cmdline").write_bytes(b"mysqld\0--datadir=/data/two\0--port=3307\0")
+    found = filesystem_values(host)
+    assert {
+        (device, "mysql-data", port): 1 for device in ("sda", "sdb") for port in ("3306", "3307")
+    } == {
+        labels: value
+        for labels, value in found["ssd_device_role_server_info"].items()
+        if labels[1] == "mysql-data"
+    }
+    names = ("mysql-data", "mysql-doublewrite", "mysql-redo", "mysql-undo")
+    assert {(device, name) for device in ("sda", "sdb") for name in names} == set(
+        found["ssd_device_role_info"]
+    )
+
+
+def test_a_single_server_has_no_port(host: Sys) -> None:
+    shutil.rmtree(host.root.parent / "proc/11")
+    assert "ssd_device_role_server_info" not in filesystem_values(host)
 
 
 def test_the_state_of_every_mount_is_exposed(host: Sys) -> None:

@@ -45,6 +45,14 @@ SERIES = [
     *_series("ssd_mount_info", "1x20", device="nvme0n1", mountpoint="/var/lib/mysql"),
     *_series("ssd_device_role_info", "1x20", device="nvme0n1", role="mysql-data"),
     *_series("ssd_device_role_info", "1x20", device="nvme0n1", role="mysql-redo"),
+    *(
+        series
+        for port in ("3306", "3307")
+        for role in ("mysql-data", "mysql-redo")
+        for series in _series(
+            "ssd_device_role_server_info", "1x20", device="nvme0n1", role=role, port=port
+        )
+    ),
     *_series("ssd_smart_media_errors_total", "2x20", **NVME),
     *_series("ssd_smart_endurance_used_ratio", "0.25x20", **NVME),
     *_series("ssd_smart_endurance_used_ratio", "0.5x20", **MEMBERS[0]),
@@ -59,6 +67,7 @@ SERIES = [
 EXPECTED: tuple[tuple[tuple[dict[str, str], float], ...], ...] = (
     (({**NVME, "model": "F900"}, 2.0),),
     tuple(({**NVME, "role": role}, 0.25) for role in ("mysql-data", "mysql-redo")),
+    (({"device": "nvme0n1"}, 1.0),),
     (({"device": "nvme0n1"}, 1.0),),
     (({"block": "sda"}, 0.75),),
     (({"device": "sda"}, 0.75),),

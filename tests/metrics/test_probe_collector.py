@@ -5,7 +5,7 @@ from dataclasses import replace
 from exporter.metrics import probe_collector
 from exporter.metrics.exposition import render
 from exporter.probe.budget_ledger import WriteLimits
-from exporter.probe.cache_cliff import CacheCliff, CliffResult
+from exporter.probe.cliff_result import CacheCliff, CliffResult
 from exporter.probe.fio_report import JobResult, Op, OpResult, RunResult
 from exporter.probe.profiles import PROFILES
 from exporter.probe.results import DirectoryResults, ProfileResults

@@ -238,9 +238,30 @@ def test_raw_and_normalised_attributes_are_enabled_separately() -> None:
     expected: dict[str, Values] = {
         "ssd_ata_attribute_raw": {name: 3},
         "ssd_ata_attribute_value": {name: 100},
-        "ssd_ata_attribute_threshold": {name: 10},  # and no worst, for it said none
+        "ssd_ata_attribute_threshold": {name: 10},  # The drive reported no worst value.
     }
     assert expected == {f: both[f] for f in both if f.startswith("ssd_ata_")}
+
+
+def test_an_attribute_that_failed_has_a_sample_even_without_the_attribute_tables() -> None:
+    rows = (
+        AtaAttribute(5, "Reallocated_Sector_Ct", 3, failed="now", prefailure=True),
+        AtaAttribute(194, "Temperature_Celsius", 31, failed="past"),
+        AtaAttribute(9, "Power_On_Hours", 1),
+        AtaAttribute(12, "Power_Cycle_Count", 1, failed="soon"),
+    )
+    found = samples(watched(DriveHealth(attributes=rows)), raw_attributes=False)
+    expected: Values = {
+        (*WHO, "5", "Reallocated_Sector_Ct", "1"): 1,
+        (*WHO, "194", "Temperature_Celsius", "0"): 0,
+    }
+    assert expected == found["ssd_ata_attribute_failed"]
+
+
+def test_a_sas_drive_has_its_corrected_errors_by_method() -> None:
+    health = dataclasses.replace(SAS, corrected_errors={"ecc_fast": 5, "retry": 0})
+    found = samples(watched(health))["ssd_smart_corrected_errors_total"]
+    assert {(*WHO, "ecc_fast"): 5, (*WHO, "retry"): 0} == found
 
 
 def test_a_duplicate_attribute_is_exposed_once() -> None:

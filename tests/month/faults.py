@@ -23,7 +23,8 @@ class Fault:
 
     alert: the alert that must fire before the drive fails on day `lost` of 30. health_data: changes
     the health data of the drive. slowness, cache: as in `ModelDrive`. link: remaining share of the
-    link speed. With any of these three the drive has I/O load, second by second.
+    link speed. With any of these three the drive has I/O load, second by second. also: further
+    alerts that must fire before the drive fails.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Fault:
     slowness: Callable[[float], float] | None = None
     cache: Callable[[float], float] | None = None
     link: Callable[[float], float] | None = None
+    also: tuple[str, ...] = ()
 
     @property
     def host(self) -> str:
@@ -106,6 +108,8 @@ FAULTS = (
         29,
         # A factor of 100 in 24 days: 20 % per day, so that consecutive days differ little.
         slowness=lambda day: math.exp(math.log(100) * after(day, 4, 1) / 24),
+        # Compares the learned baseline with that of the first day: needs no probes.
+        also=("SSDDriveGettingSlower",),
     ),
     Fault(
         "loses its cache",

@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from exporter.collector_status import CollectorStatus
@@ -31,7 +32,7 @@ from tests.fakes import FakeClock
 from tests.month.demand import DAY, HOUR, IDLE, MINUTE, Demand, is_alter, is_backup, office_hours
 from tests.month.faults import DAYS, Fault
 from tests.month.health_data import healthy
-from tests.month.monitored_drive import MonitoredDrive
+from tests.month.monitored_drive import MonitoredDrive, Presence
 from tests.month.probing import ProbeConditions, Probing
 from tests.month.replay import HEALTH, Replay, named
 from tests.month.series import Series
@@ -43,11 +44,33 @@ _CPUS = 16
 _REBOOT_SECONDS = 240
 
 
+@dataclass(frozen=True, slots=True)
+class Array:
+    """State of the mirror: missing members, sync_action of md, and its progress as a ratio."""
+
+    degraded: int = 0
+    action: str = "idle"
+    progress: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Work of people on a host, by the time in seconds.
+
+    presence: of drives that are swapped or pulled, by serial number.
+    """
+
+    array: Callable[[float], Array] = lambda _at: Array()
+    is_serving: Callable[[float], bool] = lambda _at: True
+    presence: Mapping[str, Callable[[float], Presence]] = field(default_factory=dict)
+
+
 class Host:
     """One host over `seconds`; its first drive has the fault `fault`.
 
     asked: load of its drives in a minute; empty for a host whose health alone is evaluated.
     reboot_at: time of a reboot.
+    work: work of people on the host.
     replays: the replays that evaluate this host.
     interval: seconds between two samples of the counters.
     """
@@ -62,6 +85,7 @@ class Host:
         asked: Callable[[float], Mapping[str, Demand]] = lambda _at: {},
         fault: Fault | None = None,
         reboot_at: float = math.inf,
+        work: Work | None = None,
         interval: int = 1,
         replays: tuple[Replay, ...] = (HEALTH,),
     ) -> None:
@@ -71,6 +95,8 @@ class Host:
         self._asked = asked
         self._fault = fault
         self._reboot_at = reboot_at
+        self._work = work or Work()
+        self._at = 0.0
         self._interval = interval
         self._wear = WearRecorder(
             lambda: WearHistory.open(place / f"{name}.db"), WearoutRules(), keeps=True
@@ -132,6 +158,12 @@ class Host:
     def _minute(self, at: float) -> None:
         """Simulates the minute from `at`."""
         self._apply_fault(at)
+        self._at = at
+        inserted = []
+        for drive in self._drives:
+            presence = self._work.presence.get(drive.identity.serial)
+            if presence is not None and drive.become(presence(at)):
+                inserted.append(drive)
         asked = self._asked(at)
         jobs = 0.4 if asked and (is_backup(at) or is_alter(at)) else 0.02
         now, waited, stalled = self._clock.monotonic(), 0.0, 0.0
@@ -139,7 +171,7 @@ class Host:
         for second in range(0, MINUTE if asked else 0, interval):
             waiting = jobs
             for drive in self._drives:
-                if not drive.is_lost:
+                if drive.is_present:
                     wanted = asked.get(drive.identity.name, IDLE)
                     waiting = drive.work(now + second, wanted, second, interval, waiting)
             waited += waiting * interval
@@ -148,13 +180,15 @@ class Host:
         self._clock.advance(MINUTE)
         self._account(at, waited, stalled)
         for drive in self._drives:
-            if not drive.is_lost and at % _POLL_SECONDS[drive.identity.kind] == 0:
+            # The agent polls a new drive at once.
+            is_due = at % _POLL_SECONDS[drive.identity.kind] == 0 or drive in inserted
+            if drive.is_present and is_due:
                 health_data = healthy(drive.identity.kind, at)
                 if self._fault and drive is self._drives[0]:
                     health_data = self._fault.health_data(health_data, self._day(at))
                 drive.poll(at, health_data, _POLL_SECONDS[drive.identity.kind])
         first = self._drives[0]
-        if not first.is_lost:
+        if first.is_present:
             conditions = ProbeConditions(
                 up_seconds=at - self._booted_at + 900,
                 slowness=first.model.slowness if first.model else 1.0,
@@ -170,10 +204,10 @@ class Host:
 
     def _apply_fault(self, at: float) -> None:
         its, drive, day = self._fault, self._drives[0], self._day(at)
-        if its is None or drive.is_lost:
+        if its is None or not drive.is_present:
             return
         if day >= its.lost:
-            drive.lose()
+            drive.become(Presence.MISSING)
             return
         drive.link_ratio = its.link(day) if its.link else 1.0
         if drive.model is not None:
@@ -213,7 +247,7 @@ class Host:
         sampler.samples += MINUTE
         sampler.gaps += self._chance.random() < MINUTE / (3 * HOUR)
         sampler.sampled_at_unix_time = self._clock.wall()
-        working = [each for each in self._drives if each.stats and not each.is_lost]
+        working = [each for each in self._drives if each.stats and each.is_present]
         sampler.disks = {each.identity.name: each.stats for each in working if each.stats}
         sampler.activities = {
             each.identity.name: each.activity for each in working if each.activity is not None
@@ -229,14 +263,18 @@ class Host:
         )
         its = Pressure(self._waiting, self._stalled)
         yield from cpu_collector.pressure_samples({"io": its}, node_exporter=False)
-        yield from cpu_collector.cgroup_samples([CgroupUsage(_MYSQL, its, None)], {})
+        is_serving = self._work.is_serving(self._at)
+        if is_serving:
+            yield from cpu_collector.cgroup_samples([CgroupUsage(_MYSQL, its, None)], {})
         for drive in self._drives:
             yield from drive.samples()
         for role in ("mysql-data", "mysql-redo"):
-            if not self._drives[0].is_lost:
+            if self._drives[0].is_present:
                 yield device_families.ROLE_INFO(1, self._drives[0].identity.name, role)
-                yield device_families.ROLE_ACTIVE(1, self._drives[0].identity.name, role)
-        if not self._drives[0].is_lost:
+                yield device_families.ROLE_ACTIVE(
+                    int(is_serving), self._drives[0].identity.name, role
+                )
+        if self._drives[0].is_present:
             where = self._drives[0].identity.name, "/var/lib/mysql"
             yield device_families.MOUNT_INFO(1, *where, "ext4")
             yield device_families.FILESYSTEM_SIZE(1e12, *where)
@@ -245,8 +283,11 @@ class Host:
             yield device_families.FILESYSTEM_ERRORS(0, *where)
             yield from self._probing.samples()
         if any(drive.identity.kind == "sata" for drive in self._drives):
-            yield device_families.MD_DEGRADED(0, "md0")
-            yield device_families.MD_SYNC_ACTION(1, "md0", "idle")
+            array = self._work.array(self._at)
+            yield device_families.MD_DEGRADED(array.degraded, "md0")
+            yield device_families.MD_SYNC_ACTION(1, "md0", array.action)
+            if array.progress is not None:
+                yield device_families.MD_SYNC_PROGRESS(array.progress, "md0")
         wall = self._clock.wall()
         yield from smart_collector.agent_samples({"smartctl": 0, "fio": 0}, wall)
         self._collector_status.collect("disk", "page", lambda: Parsed(None))

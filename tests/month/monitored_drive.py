@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
@@ -24,6 +25,14 @@ from tests.month.drive import Make, ModelDrive
 from tests.month.health_data import HealthData, report, serial
 
 _FULL_LINK = {"nvme": 3_938_461_538.46, "sata": 600_000_000.0}
+
+
+class Presence(Enum):
+    """Whether a drive is there. MISSING: it is gone, and the exporter remembers it."""
+
+    PRESENT = "present"
+    MISSING = "missing"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +61,15 @@ class MonitoredDrive:
         self.activity: DiskActivity | None = None
         self.stats: DiskStats | None = None
         self.link_ratio = 1.0
-        self.is_lost = False
+        self.presence = Presence.PRESENT
         self._record: DriveRecord | None = None
         self._wear = wear
         self._polls = 0
         self._smart: list[Sample] = []
+
+    @property
+    def is_present(self) -> bool:
+        return self.presence is Presence.PRESENT
 
     @property
     def health(self) -> DriveHealth | None:
@@ -137,19 +150,25 @@ class MonitoredDrive:
             )
         )
 
-    def lose(self) -> None:
-        """Removes the drive; the inventory reports it as missing."""
-        self.is_lost = True
-        self._smart = self._told(
-            WatchedDrive(
-                self.identity.name, self.identity.serial, self.identity.name, is_missing=True
-            )
-        )
+    def become(self, presence: Presence) -> bool:
+        """Inserts the drive, removes it, or makes the exporter forget it.
+
+        Returns whether it was inserted.
+        """
+        if presence is self.presence:
+            return False
+        self.presence = presence
+        # The counters of the kernel restart with the drive, and the next poll fills these samples.
+        self.stats, self._smart = None, []
+        if presence is Presence.MISSING:
+            name, serial = self.identity.name, self.identity.serial
+            self._smart = self._told(WatchedDrive(name, serial, name, is_missing=True))
+        return presence is Presence.PRESENT
 
     def samples(self) -> Iterator[Sample]:
         """Samples of identity, link and health."""
         yield from self._smart
-        if self.is_lost:
+        if not self.is_present:
             return
         identity, is_nvme = self.identity, self.identity.kind == "nvme"
         model = "Example Datacenter NVMe" if is_nvme else "Example SATA SSD"

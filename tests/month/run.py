@@ -8,6 +8,7 @@ from multiprocessing.pool import IMapIterator, ThreadPool
 from pathlib import Path
 from typing import TypeVar
 
+from tests.month import busy_shop
 from tests.month.demand import DATA, DAY, MIRROR, Demand, nightly_copy, of, replica
 from tests.month.drive import CACHED, NVME, SATA
 from tests.month.faults import BY_NAME, DAYS, Fault
@@ -15,7 +16,7 @@ from tests.month.host import Host
 from tests.month.monitored_drive import DriveIdentity, MonitoredDrive
 from tests.month.replay import DRIVES_AT_ONCE, HEALTH, LOAD, LOAD_OF_FAULTY, REPLAYS, Fired, run
 
-HEALTHY = "healthy"
+HEALTHY, BUSY = "healthy", "busy-shop"
 
 Say = Callable[[str], None]
 
@@ -31,6 +32,7 @@ class Month:
     seconds: float
     faults: tuple[Fault, ...]
     fired: tuple[Fired, ...]
+    has_busy_shop: bool = False
 
     def of(self, host: str) -> list[Fired]:
         """Alerts of a host, ordered by time."""
@@ -43,9 +45,10 @@ class Month:
         whom = (*self.of(HEALTHY), *self.of(""))
         return [each for each in whom if each.severity in ("critical", "warning")]
 
-    def promised(self, fault: Fault) -> Fired | None:
-        """The expected alert of a fault; None if it did not fire."""
-        return next((each for each in self.of(fault.host) if each.alert == fault.alert), None)
+    def promised(self, fault: Fault, alert: str = "") -> Fired | None:
+        """An expected alert of a fault, by default its main one; None if it did not fire."""
+        wanted = alert or fault.alert
+        return next((each for each in self.of(fault.host) if each.alert == wanted), None)
 
     def lost_at(self, fault: Fault) -> float:
         """Time in seconds at which the drive fails."""
@@ -55,11 +58,20 @@ class Month:
         return seconds / DAY
 
 
-def month(days: float, faults: Sequence[Fault], place: Path, say: Say, workers: int = 2) -> Month:
+def month(
+    days: float,
+    faults: Sequence[Fault],
+    place: Path,
+    say: Say,
+    *,
+    with_busy_shop: bool = False,
+    workers: int = 2,
+) -> Month:
     """Simulates all hosts and evaluates the rules."""
     place.mkdir(parents=True, exist_ok=True)
     # The longest one first, so that both cores finish at about the same time.
-    names = [HEALTHY, *(its.name for its in sorted(faults, key=lambda its: not its.works))]
+    whole = [*([BUSY] if with_busy_shop else []), HEALTHY]
+    names = [*whole, *(its.name for its in sorted(faults, key=lambda its: not its.works))]
     lived: dict[str, dict[str, Path]] = {}
     # A pool, because it stops its processes when this process stops.
     with multiprocessing.get_context("spawn").Pool(workers) as processes:
@@ -72,7 +84,7 @@ def month(days: float, faults: Sequence[Fault], place: Path, say: Say, workers: 
     runs = [
         (replay, paths, days * DAY, place / f"{replay.name}-{number}.json", is_over)
         for replay in REPLAYS
-        for number, paths in enumerate(_batches(names, lived, replay.name))
+        for number, paths in enumerate(_batches(names, whole, lived, replay.name))
     ]
     with ThreadPool(workers) as threads:
         try:
@@ -85,7 +97,7 @@ def month(days: float, faults: Sequence[Fault], place: Path, say: Say, workers: 
             is_over.set()
             threads.close()
             threads.join()
-    return Month(days * DAY, tuple(faults), tuple(fired))
+    return Month(days * DAY, tuple(faults), tuple(fired), with_busy_shop)
 
 
 def _ended(work: "IMapIterator[T]", count: int, say: Say) -> Iterator[T]:
@@ -105,21 +117,24 @@ def _life(its: tuple[str, float, Path]) -> tuple[str, dict[str, Path]]:
 
 
 def _batches(
-    names: Sequence[str], lived: Mapping[str, Mapping[str, Path]], replay: str
+    names: Sequence[str], whole: Sequence[str], lived: Mapping[str, Mapping[str, Path]], replay: str
 ) -> Iterator[list[Path]]:
-    """Files of a replay in batches; the healthy host with three drives is a batch of its own."""
-    paths = [lived[name][replay] for name in names if name != HEALTHY and replay in lived[name]]
+    """Files of a replay in batches; each host with all its drives is a batch of its own."""
+    paths = [lived[name][replay] for name in names if name not in whole and replay in lived[name]]
     for first in range(0, len(paths), DRIVES_AT_ONCE):
         yield paths[first : first + DRIVES_AT_ONCE]
-    healthy = lived[HEALTHY].get(replay)
-    if healthy is not None:
-        yield [healthy]
+    for name in whole:
+        if replay in lived[name]:
+            yield [lived[name][replay]]
 
 
 def live(fault: str, seconds: float, place: Path) -> dict[str, Path]:
-    """Simulates one host, the healthy one if `fault` is empty; returns the series files."""
+    """Simulates a faulty host, the busy shop or the healthy host; returns the series files."""
     its = BY_NAME.get(fault)
-    host = _healthy(seconds, place) if its is None else _faulty(its, seconds, place)
+    if its is not None:
+        host = _faulty(its, seconds, place)
+    else:
+        host = (_busy_shop if fault == BUSY else _healthy)(seconds, place)
     host.live()
     return {replay: host.path(replay) for replay in host.replays}
 
@@ -143,6 +158,21 @@ def _healthy(seconds: float, place: Path) -> Host:
         place=place,
         asked=of,
         reboot_at=0.4 * seconds // 300 * 300,
+        replays=(LOAD, HEALTH),
+    )
+
+
+def _busy_shop(seconds: float, place: Path) -> Host:
+    return Host(
+        BUSY,
+        lambda wear: tuple(
+            MonitoredDrive(identity, NVME if identity.kind == "nvme" else SATA, wear)
+            for identity in busy_shop.DRIVES
+        ),
+        seconds=seconds,
+        place=place,
+        asked=busy_shop.asked,
+        work=busy_shop.WORK,
         replays=(LOAD, HEALTH),
     )
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+from tests.month.busy_shop import MAX_TICKETS, NOTICED
 from tests.month.demand import DAY
-from tests.month.run import HEALTHY, Month
+from tests.month.faults import DAYS
+from tests.month.run import BUSY, HEALTHY, Month
 
 _HEADING = (
     "fault",
@@ -23,12 +25,16 @@ def wrong(month: Month) -> list[str]:
         f"from day {each.first / DAY:.2f} to {each.last / DAY:.2f}"
         for each in month.false_alarms
     ]
+    if month.has_busy_shop:
+        found += _of_busy_shop(month)
     for fault in month.faults:
-        fired, lost = month.promised(fault), month.lost_at(fault)
-        if fired is None:
-            found.append(f"a drive that {fault.name}: {fault.alert} never fired")
-        elif fired.first >= lost:
-            found.append(f"a drive that {fault.name}: {fault.alert} fired too late")
+        lost = month.lost_at(fault)
+        for alert in (fault.alert, *fault.also):
+            fired = month.promised(fault, alert)
+            if fired is None:
+                found.append(f"a drive that {fault.name}: {alert} never fired")
+            elif fired.first >= lost:
+                found.append(f"a drive that {fault.name}: {alert} fired too late")
     return found
 
 
@@ -45,12 +51,26 @@ def table(month: Month) -> str:
 def told(month: Month) -> str:
     """Other alerts, by host."""
     lines = []
-    for host in (HEALTHY, *(fault.host for fault in month.faults)):
+    busy = [BUSY] if month.has_busy_shop else []
+    for host in (HEALTHY, *busy, *(fault.host for fault in month.faults)):
         fired = dict.fromkeys(
             f"{each.alert} ({each.severity}) day {each.first / DAY:.2f}" for each in month.of(host)
         )
         lines.append(f"{host}: {', '.join(fired) or 'nothing'}")
     return "\n".join(lines)
+
+
+def _of_busy_shop(month: Month) -> Iterator[str]:
+    fired = month.of(BUSY)
+    for each in fired:
+        if each.severity == "critical":
+            yield f"the busy shop has the page {each.alert} of {each.device or 'the host'}"
+    tickets = sorted({(its.alert, its.device) for its in fired if its.severity == "warning"})
+    if len(tickets) > MAX_TICKETS:
+        yield f"the busy shop has {len(tickets)} tickets: {tickets}"
+    if month.seconds >= DAYS * DAY:
+        for alert in sorted({*NOTICED} - {its.alert for its in fired}):
+            yield f"the busy shop: {alert} never fired, so the rules did not notice the work"
 
 
 def _rows(month: Month) -> Iterator[tuple[str, ...]]:

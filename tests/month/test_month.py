@@ -5,24 +5,27 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 import yaml
 
 from exporter.io.interval import disk_interval
 from exporter.metrics.disk_families import IO_NOW
 from tests.alerts import rules
+from tests.duration import wait_until
 from tests.end_to_end.programs import need
-from tests.month import demand, replay, summary
+from tests.month import busy_shop, demand, replay, summary
 from tests.month.demand import DAY, HOUR, IDLE, Demand
 from tests.month.drive import NVME, SATA, ModelDrive
 from tests.month.faults import BY_NAME, FAULTS, Fault
 from tests.month.health_data import healthy
-from tests.month.replay import REPLAYS, Named, Replay
-from tests.month.run import HEALTHY, Month, month
+from tests.month.monitored_drive import Presence
+from tests.month.replay import REPLAYS, Fired, Named, Replay
+from tests.month.run import BUSY, HEALTHY, Month, month
 from tests.month.series import Series
 
 #: Two nights from Saturday, with backups, ALTER, scrub and a reboot.
@@ -66,6 +69,16 @@ def test_the_table_has_one_line_per_fault(short: Month) -> None:
     assert len(_SHORT) + 1 == len(summary.table(short).splitlines())
 
 
+def running(group: int) -> list[int]:
+    """Returns the processes of a group. In a container, a zombie may never be collected."""
+    found = []
+    for process in psutil.process_iter(["status"]):
+        with suppress(ProcessLookupError):
+            if os.getpgid(process.pid) == group and process.info["status"] != "zombie":
+                found.append(process.pid)
+    return found
+
+
 @pytest.mark.real
 def test_a_stopped_month_leaves_no_processes() -> None:
     need("promtool")
@@ -79,13 +92,7 @@ def test_a_stopped_month_leaves_no_processes() -> None:
         assert ours.stdout.readline()
         ours.terminate()
         assert 128 + signal.SIGTERM == ours.wait(60)
-    for _ in range(100):
-        try:
-            os.killpg(ours.pid, 0)
-        except ProcessLookupError:
-            return
-        time.sleep(0.1)
-    pytest.fail(f"the processes of group {ours.pid} run on")
+    wait_until(lambda: not running(group=ours.pid), "the end of its processes")
 
 
 def test_every_group_of_rules_is_replayed() -> None:
@@ -134,7 +141,20 @@ def test_the_healthy_host_exports_all_metrics_of_the_rules(short: Month, place: 
 
 def test_ten_faults_have_existing_alerts() -> None:
     assert 10 == len(FAULTS) == len({fault.host for fault in FAULTS})
-    assert set() == {fault.alert for fault in FAULTS} - {a.name for a in rules.alerts()}
+    expected = {alert for fault in FAULTS for alert in (fault.alert, *fault.also)}
+    assert set() == expected - {a.name for a in rules.alerts()}
+
+
+def test_an_expected_further_alert_that_does_not_fire_is_a_failure() -> None:
+    slower = BY_NAME["gets slower"]
+    probe = Fired(slower.alert, "warning", slower.host, "nvme0n1", DAY, 2 * DAY, DAY)
+    trend = Fired(slower.also[0], "warning", slower.host, "nvme0n1", 2 * DAY, 3 * DAY, DAY)
+    late = Fired(slower.also[0], "warning", slower.host, "nvme0n1", 29.5 * DAY, 30 * DAY, DAY)
+    results = [
+        summary.wrong(Month(30 * DAY, (slower,), fired))
+        for fired in ((probe, trend), (probe,), (probe, late))
+    ]
+    assert [0, 1, 1] == [len(each) for each in results]
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
@@ -150,6 +170,44 @@ def test_a_fault_starts_with_a_healthy_drive(fault: Fault) -> None:
     )
     for share in (fault.slowness, fault.cache, fault.link):
         assert share is None or share(0.0) == 1.0
+
+
+def test_the_busy_shop_contains_a_restore_a_swap_and_two_rebuilds() -> None:
+    minutes = range(0, int(30 * DAY), 60)
+    assert 180 == sum(not busy_shop.is_serving(at) for at in minutes)
+    states = [busy_shop.array(at) for at in minutes]
+    rebuilt = sum(state.action == "recover" for state in states)
+    assert 2 * 80 == rebuilt
+    # A swap and a loose cable: the array is degraded, and nothing is rebuilt yet.
+    assert 8 + 4 == sum(state.degraded for state in states) - rebuilt
+
+
+def test_the_drives_of_the_busy_shop_never_share_a_place() -> None:
+    """Its mirror has one member or two, and the first drive that is swapped never returns."""
+    before, after = busy_shop.of_predecessor, busy_shop.of_successor
+    present = [(before(at), after(at)) for at in range(0, int(30 * DAY), 60)]
+    assert (Presence.PRESENT, Presence.PRESENT) not in present
+    assert (Presence.UNKNOWN, Presence.MISSING) in present
+    assert {Presence.UNKNOWN} == {old for old, _ in present[int(13 * DAY / 60) :]}
+
+
+@pytest.mark.parametrize(
+    ("fired", "failures"),
+    [
+        ((), 2),
+        (("SSDDriveReplaced:warning", "SSDRaidRebuilding:info"), 0),
+        (("SSDDriveReplaced:warning", "SSDRaidRebuilding:info", "SSDRaidDegraded:critical"), 1),
+        (("SSDDriveReplaced:warning", "SSDRaidRebuilding:info", "A:warning", "B:warning"), 1),
+    ],
+)
+def test_pages_and_more_than_two_tickets_of_the_busy_shop_are_failures(
+    fired: tuple[str, ...], failures: int
+) -> None:
+    alerts = tuple(
+        Fired(name, severity, BUSY, "sdb", DAY, 2 * DAY, DAY)
+        for name, severity in (each.split(":") for each in fired)
+    )
+    assert failures == len(summary.wrong(Month(30 * DAY, (), alerts, has_busy_shop=True)))
 
 
 def _minute(model: ModelDrive, wanted: Demand) -> Iterator[float]:

@@ -15,6 +15,7 @@ from exporter.pages.live_site import LiveSite
 from exporter.pages.views import DriveView, HostView
 from exporter.web.server import HttpServer
 from exporter.web.site import Site
+from tests.duration import PATIENCE_SECONDS
 from tests.required import lacking
 
 WIDTHS = (360, 768, 1280, 2560)
@@ -46,6 +47,8 @@ class Browser:
             deviceScaleFactor=1,
             mobile=False,
         )
+        # The previous page would go on to request data from its server, which may have ended.
+        self.driver.get("about:blank")
         self.console()
         self.driver.get(address)
 
@@ -76,6 +79,7 @@ def browser(folder: Path, *, with_scripts: bool = True) -> Iterator[Browser]:
         options.add_experimental_option("prefs", {setting: 2})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(str(programs["chromedriver"])))
+    driver.set_script_timeout(PATIENCE_SECONDS)
     try:
         yield Browser(driver)
     finally:

@@ -21,6 +21,7 @@ from exporter.drives.health import (
 )
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.drive_class import DriveClass
+from exporter.io.drive_events import DriveEvent, EventKind
 from exporter.io.recent_activity import SAMPLES, SATURATED, VERDICTS
 from exporter.io.services import OTHER, ServiceRate
 from exporter.io.verdict import Verdict
@@ -204,7 +205,13 @@ def host(
         now=now,
         drives=tuple(views),
         todos=tuple(todos),
-        facts=("Linux 6.1", counted(len(drives), "drive"), f"{len(drives)}.00 TB", "up 84 days"),
+        facts=(
+            "Debian GNU/Linux 12 (bookworm)",
+            "Linux 6.1",
+            counted(len(drives), "drive"),
+            f"{len(drives)}.00 TB",
+            "up 84 days",
+        ),
         states=(
             "Collectors 11 of 11",
             "SMART read 40 s ago",
@@ -215,6 +222,28 @@ def host(
         ),
         sentence=judgement.sentence(views),
     )
+
+
+def _event(days_ago: int, kind: EventKind, count: int = 1) -> DriveEvent:
+    return DriveEvent(int(AT // DAY) - days_ago, kind, count)
+
+
+#: A year of a drive.
+EVENTS = tuple(
+    sorted(
+        (
+            _event(352, EventKind.NEW),
+            *(_event(days, EventKind.POWER_LOSS) for days in (340, 201, 77)),
+            *(_event(days, EventKind.LINK_ERRORS, 3) for days in (260, 259, 255)),
+            _event(254, EventKind.MISSING),
+            _event(254, EventKind.RETURNED),
+            *(_event(days, EventKind.THERMAL, 4) for days in range(118, 92, -2)),
+            *(_event(days, EventKind.WRITE_CACHE, 1) for days in range(364, 0, -7)),
+            *(_event(days, EventKind.DEVICE, 2) for days in (58, 57, 31, 12, 11, 3, 0)),
+        ),
+        key=lambda event: event.day,
+    )
+)
 
 
 def one(shift: int = 0) -> HostView:

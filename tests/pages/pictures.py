@@ -16,8 +16,10 @@ from tests.pages.test_pages import history
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 
-#: The largest height of a picture in pixels. A longer page is cut.
-_MAX_HEIGHT = 2000
+#: The largest height of a picture in pixels, and the number of its colours. A longer page is cut.
+#: Those of the matrix are in a folder that the packages leave out.
+_MAX_HEIGHT, _COLOURS = 2000, 96
+_MATRIX_HEIGHT, _MATRIX_COLOURS = 1400, 64
 
 HOSTS = {
     "1": examples.one,
@@ -29,42 +31,68 @@ HOSTS = {
     "200-trouble": lambda shift: examples.many(200, shift),
 }
 
-#: Host, path, width and scheme of each picture.
+#: Host, path, width and scheme of each picture that the documents show.
 PICTURES = (
-    ("1", "/", 1600, "light"),
-    ("1-trouble", "/", 1600, "dark"),
-    ("1-trouble", "/", 360, "light"),
     ("6-trouble", "/", 1600, "light"),
     ("6-trouble", "/", 360, "dark"),
-    ("24", "/", 1600, "dark"),
     ("24-trouble", "/", 1600, "light"),
-    ("24-trouble", "/", 360, "dark"),
-    ("200", "/", 1600, "light"),
     ("200-trouble", "/", 1600, "dark"),
-    ("200-trouble", "/", 360, "light"),
     ("6-trouble", "/drive/sdb", 1600, "light"),
-    ("6-trouble", "/drive/sdb", 1600, "dark"),
-    ("6-trouble", "/drive/sdb", 360, "light"),
-    ("6-trouble", "/drive/sdb", 360, "dark"),
+)
+
+#: True if the page is complete and its script has updated it twice.
+_SHOWN = "return !!document.getElementById('foot') && performance.now() > 2500"
+
+#: A drive of each host, for its page.
+DRIVES = {
+    "1": "nvme0n1",
+    "1-trouble": "nvme0n1",
+    "24": "nvme3n1",
+    "24-trouble": "nvme4n1",
+    "200": "nvme3n1",
+    "200-trouble": "nvme4n1",
+}
+
+#: Every combination of host, page, width and scheme, healthy and in trouble.
+MATRIX = tuple(
+    (name, path, width, scheme)
+    for name, drive in DRIVES.items()
+    for path in ("/", f"/drive/{drive}")
+    for width in (360, 1600)
+    for scheme in ("light", "dark")
 )
 
 
 def main() -> int:
     """Returns 0 when all pictures are written."""
     server = PageServer(HOSTS, history())
+    server.moves = False
+    wanted = [(FOLDER, _MAX_HEIGHT, _COLOURS, each) for each in PICTURES]
+    wanted += [(FOLDER / "matrix", _MATRIX_HEIGHT, _MATRIX_COLOURS, each) for each in MATRIX]
     with tempfile.TemporaryDirectory() as place, browser(Path(place)) as window:
-        for name, path, width, scheme in PICTURES:
-            server.moves = False
+        for folder, limit, colours, (name, path, width, scheme) in wanted:
             server.show(name)
             window.open(server.address + path, width, scheme)
-            wait_until(lambda: bool(window.script("return performance.now() > 2500")))
-            height = min(window.script("return document.body.scrollHeight"), _MAX_HEIGHT)
+            wait_until(lambda: bool(window.script(_SHOWN)))
+            height = min(window.script("return document.body.scrollHeight"), limit)
             clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
             shot = window.command("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
-            page = "drive" if path != "/" else f"host-{name}"
-            file = FOLDER / f"page-{page}-{width}-{scheme}.png"
+            page = (
+                f"host-{name}" if path == "/" else "drive" if folder == FOLDER else f"drive-{name}"
+            )
+            folder.mkdir(exist_ok=True)
+            file = folder / f"page-{page}-{width}-{scheme}.png"
             file.write_bytes(base64.b64decode(shot["data"]))
-            quantize = ("pngquant", "--force", "--speed=1", "--strip", "--output", file, "96", file)
+            quantize = (
+                "pngquant",
+                "--force",
+                "--speed=1",
+                "--strip",
+                "--output",
+                file,
+                str(colours),
+                file,
+            )
             subprocess.run(quantize, check=True)
             print(file.name, file.stat().st_size)
     server.server.stop()

@@ -206,6 +206,12 @@ def test_a_missing_agent_is_an_entry_of_the_list(tmp_path: Path) -> None:
     assert () == SnapshotReader(sources_of(its, health=alive)).read().todos
 
 
+def test_the_heading_names_the_system(tmp_path: Path) -> None:
+    view = SnapshotReader(sources_of(running(tmp_path), system="Debian <12>")).read()
+    assert "Debian <12>" == view.facts[0]
+    assert "Debian &lt;12&gt; · Linux " in answer(site(view), "/").body.decode()
+
+
 def test_a_sampler_that_stopped_is_the_first_entry(tmp_path: Path) -> None:
     stopped = sources_of(running(tmp_path), problem=lambda: "no sample for 12 seconds")
     (todo,) = SnapshotReader(stopped).read().todos

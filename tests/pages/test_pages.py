@@ -10,6 +10,7 @@ import pytest
 
 from exporter.drives.health import DriveHealth, DriveIdentity
 from exporter.drives.watched_drive import WatchedDrive
+from exporter.io.drive_events import DriveEvent, EventKind
 from exporter.io.services import ServiceRate
 from exporter.io.verdict import Verdict
 from exporter.metrics import smart_families
@@ -17,9 +18,10 @@ from exporter.metrics.desc import MetricDesc
 from exporter.pages import judgement, live_site
 from exporter.pages.drive_history import DriveHistory, ProbeRounds
 from exporter.pages.drive_page import drive_page
+from exporter.pages.event_lanes import event_lanes
 from exporter.pages.host_page import host_page
 from exporter.pages.views import HostView, Mounted
-from exporter.probe.cache_cliff import CacheCliff, CliffResult, WritePhase
+from exporter.probe.cliff_result import CacheCliff, CliffResult, WritePhase
 from exporter.probe.slc_results import SlcResult
 from exporter.smart.drive_problems import Status
 from tests.pages import examples
@@ -96,6 +98,7 @@ def history() -> DriveHistory:
         wear,
         (ProbeRounds("fsync", True, rounds), ProbeRounds("read", False, rates)),
         SlcResult(("x",), "sdb", examples.AT - DAY, cliff, {600: 25_000_000_000}),
+        examples.EVENTS,
     )
 
 
@@ -252,8 +255,25 @@ def test_the_page_of_a_drive_shows_what_is_kept() -> None:
     assert "used up 21 Jan – 11 Apr 2027, most likely 22 Feb 2027" in text
     assert "The write cache ends after 42.0 GB." in text
     assert "The speed falls from 512 MB/s to 118 MB/s, 23 %." in text
-    assert "first kept result 1.0 ms, last 1.3 ms" in text
-    assert "first kept result 49,950 /s, last 58," in text
+    assert "first run 1.0 ms, last run 1.3 ms" in text
+    assert "first run 49,950 /s, last run 58," in text
+
+
+@pytest.mark.parametrize(
+    ("result", "cache_min_bytes", "words"),
+    [
+        (CliffResult.BUDGET, 9 * 10**9, "The write cache has at least 9.00 GB: it did not end."),
+        (CliffResult.DISTURBED, 9 * 10**9, "cache was not measured: other programs began"),
+        (CliffResult.RAMP, None, "Result of the probe: ramp."),
+    ],
+)
+def test_the_page_of_a_drive_says_what_a_probe_without_a_cliff_has_shown(
+    result: CliffResult, cache_min_bytes: int | None, words: str
+) -> None:
+    view = EVERY_HOST["most states"]
+    cliff = CacheCliff(result, 10**10, (), None, cache_min_bytes, 512e6)
+    kept = DriveHistory(cache=SlcResult(("x",), "sdb", examples.AT - DAY, cliff, {}))
+    assert words in Outline(drive_page(view, view.drives[0], kept, "1")).text
 
 
 def test_a_figure_without_data_is_left_out() -> None:
@@ -295,3 +315,22 @@ def test_each_verdict_has_words_an_action_and_a_colour(verdict: Verdict) -> None
     sheet = (Path(live_site.__file__).parent / "page.css").read_text()
     assert f".k-{verdict.value}{{" in sheet
     assert judgement.LABELS[verdict] in text_of(view)
+
+
+def test_a_year_of_events_has_a_lane_for_each_kind() -> None:
+    view = EVERY_HOST["most states"]
+    drive = next(each for each in view.drives if each.name == "sdb")
+    page = Outline(drive_page(view, drive, history(), "1"))
+    assert "What happened in the last year" in page.text
+    for words in ("Installed", "Power losses", "9 on 3 days", "Slowed by heat", "52 on 52"):
+        assert words in page.text, words
+    assert "Throttled" not in page.text
+    none = Outline(drive_page(view, drive, DriveHistory(), "1"))
+    assert "What happened" not in none.text
+
+
+def test_an_event_of_another_year_or_of_a_wrong_clock_has_no_lane() -> None:
+    day = int(examples.AT // DAY)
+    for wrong in (day - 366, day + 2):
+        assert event_lanes([DriveEvent(wrong, EventKind.MISSING, 1)], examples.AT) == ""
+    assert "last 22 Nov 2026" in event_lanes([DriveEvent(day, EventKind.MISSING, 1)], examples.AT)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from exporter.collector_status import CollectorStatus
 from exporter.linux import topology
+from exporter.linux.mysqld import MysqlServer
 from exporter.linux.topology import Topology
 from exporter.probe.budget import DAY_BYTES, ProbeBudget
 from exporter.probe.fio import Fio
@@ -112,6 +113,7 @@ class Rig:
         self.busy_seconds: float | None = 0.0
         self.drive_condition = DriveCondition()
         self.kept: object = None
+        self.servers: tuple[MysqlServer, ...] = ()
         self.begin()
 
     def mount(self, fstype: str = "ext4", options: str = "rw", source: str = "259:0") -> None:
@@ -123,7 +125,7 @@ class Rig:
 
     def begin(self, *paths: Path) -> None:
         """Start the daemon. paths: the probed directories; the default is `path`."""
-        seen = self.topology()
+        seen = replace(self.topology(), servers=self.servers)
         context = ProbeContext(
             proc=self.host.proc,
             sys=self.host.sys.root,

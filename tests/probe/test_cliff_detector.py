@@ -6,20 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.probe.cache_cliff import (
-    GIB,
-    MIB,
-    CacheCliff,
-    CliffResult,
-    TraceSample,
-    cache_cliff,
-)
+from exporter.probe.cache_cliff import GIB, MIB, TraceSample, cache_cliff
 from exporter.probe.cliff_detector import (
     CliffDetector,
     CliffDetectorRules,
     is_disturbed,
     without_cliff,
 )
+from exporter.probe.cliff_result import CacheCliff, CliffResult
 from tests.probe.test_cache_cliff import ANY_SAMPLE, CLIFFS, NO_CLIFFS, RULES, TRACES, Kind
 from tests.probe.traces import GB, active, steps
 
@@ -85,7 +79,7 @@ def beside_production(seconds: float, seed: int) -> CacheCliff:
 def test_production_is_not_taken_for_the_end_of_the_cache(seconds: float) -> None:
     for seed in range(TRACES):
         found = beside_production(seconds, seed)
-        assert found.result in (CliffResult.BUDGET, CliffResult.ABORTED)
+        assert found.result in (CliffResult.BUDGET, CliffResult.DISTURBED)
         assert found.cache_bytes is None
         assert found.cache_min_bytes is not None
 
@@ -153,3 +147,18 @@ def test_any_samples_can_be_observed(trace: list[TraceSample]) -> None:
     for sample in trace:
         found = watch.observe(sample)
         assert found is None or found.result is CliffResult.CLIFF
+
+
+def test_completed_requests_of_fio_are_not_taken_for_production() -> None:
+    """fio's bytes are counted at submission, and those of the device at completion."""
+    fast, slow, in_flight = 0.8e6, 0.2e6, 2e6
+    first = TraceSample(0.1, fast, -in_flight)
+    steady = TraceSample(0.1, fast, 0.0)
+    trace = [first, *[steady] * 24, *[TraceSample(0.1, slow, 0.0)] * 24]
+    last = TraceSample(0.1, slow, in_flight)
+    cliff = CacheCliff(
+        CliffResult.CLIFF, 0, (), cache_bytes=int(25 * fast), burst_bytes_per_second=10 * fast
+    )
+    assert not is_disturbed([*trace, last], cliff, WATCH_RULES)
+    reading = TraceSample(0.1, slow, 3 * in_flight)
+    assert is_disturbed([*trace, reading], cliff, WATCH_RULES)

@@ -33,6 +33,7 @@ from exporter.programs.command import SystemRunner
 from tests.duration import PATIENCE_SECONDS, at_most, wait_until
 from tests.end_to_end.programs import need
 from tests.fakes import FakeClock, FakeRunner
+from tests.mounts import unmount
 
 FILE = Path("/data/probe/nvme0n1")
 READ, WRITE, REDO = (PROFILES[name] for name in ("page_read", "page_write", "fsync"))
@@ -160,7 +161,14 @@ def test_any_text_can_be_parsed_for_engines_and_a_version(text: str) -> None:
 
 def short(profile: Profile, **changes: object) -> Profile:
     """Returns the profile with a file of 1 MiB, few operations and an engine of this fio."""
-    quick = replace(profile, size_bytes=MIB, rate_iops=None, number_ios=20)
+    quick = replace(
+        profile,
+        size_bytes=MIB,
+        rate_iops=None,
+        number_ios=20,
+        # On a busy disk, a few writes take longer than a run may.
+        runtime_seconds=PATIENCE_SECONDS,
+    )
     available = fio.parse_engines(subprocess.check_output(fio.engines_arguments("fio"), text=True))
     return with_engine(replace(quick, **changes), available)  # type: ignore[arg-type]
 
@@ -310,7 +318,7 @@ def test_a_full_disk_stops_only_the_job_that_writes(tmp_path: Path) -> None:
         filling = short(PROFILES["slc"], number_ios=None, size_bytes=64 * MIB)
         found = run([filling, short(READ)], file)
     finally:
-        subprocess.run(["umount", mountpoint], check=True)
+        unmount(mountpoint)
     assert [RunResult.FAILED, RunResult.SUCCESS] == [each.result for each in found.jobs]
     assert 28 == found.jobs[0].error
     assert 0 < found.written_bytes < 16 * MIB

@@ -206,6 +206,16 @@ def test_a_server_may_wait_for_the_cpu_in_one_of_four_samples(field: str) -> Non
     assert guard([waits, other, other, waits, waits], RULES) is None, "only the last four count"
 
 
+def test_different_signs_of_a_waiting_server_add_up() -> None:
+    """A server waits in one sample, and its requests fill the queue in another one."""
+    pressed = replace(CALM, cgroup_pressure_ratio=0.6)
+    waits = replace(CALM, server_waiting_ratio=0.8)
+    full = replace(CALM, in_flight=64)
+    assert Reason.CGROUP_PRESSURE == guard([pressed, full, CALM, waits], RULES)
+    assert guard([full, CALM, full, full], RULES) is None, "no server waits"
+    assert guard([pressed, CALM, CALM, full], RULES) is None
+
+
 def test_load_must_last_for_several_samples_and_harm_does_not() -> None:
     assert guard([CALM, CALM, replace(CALM, in_flight=64)], RULES) is None
     assert guard([replace(CALM, in_flight=64)] * 2, RULES) is None

@@ -19,6 +19,7 @@ from exporter.probe.probe_file import (
     remove,
     shorten,
 )
+from tests.mounts import unmount
 from tests.required import lacking
 
 MIB = 1 << 20
@@ -219,7 +220,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     try:
         yield mountpoint
     finally:
-        subprocess.run(["umount", mountpoint], check=True)
+        unmount(mountpoint)
 
 
 @as_root

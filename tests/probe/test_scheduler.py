@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from exporter.linux.mysqld import MysqlServer
 from exporter.probe.fio_report import Op
 from exporter.probe.fio_run import ProfileResult
 from exporter.probe.gate import GateRules, Reason
@@ -195,6 +196,50 @@ def test_a_profile_that_writes_the_whole_file_gets_no_minimal_run(rig: Rig, name
     assert {Reason.BUSY: 4} == skipped(rig, name)
     assert [] == rig.fio.ran
     assert not rig.path.exists()
+
+
+#: A control group whose pressure stays at zero: one thread waits while others compute.
+GROUP = "/system.slice/mysql.service"
+
+
+def waiting_server(rig: Rig, group: str = "/") -> None:
+    """A server without pressure, or without pressure information, which waits all the time."""
+    rig.servers = (MysqlServer(80, group, (), ()),)
+    if group == GROUP:
+        file = rig.host.sys.root / f"fs/cgroup{GROUP}/io.pressure"
+        file.parent.mkdir(parents=True)
+        averages = "avg10=0.00 avg60=0.00 avg300=0.00 total=0"
+        file.write_text(f"some {averages}\nfull {averages}\n")
+    rig.host.write("80/task/80/stat", "80 (mysqld) D 1 77 77 0 -1 4194560 0 0 0\n")
+
+
+@pytest.mark.parametrize("group", ["/", GROUP])
+def test_the_guard_ends_a_probe_with_a_rate_limit_if_a_thread_of_a_server_waits(
+    rig: Rig, group: str
+) -> None:
+    """At 600 writes per second, the 100 commits per second of `fsync` halved the throughput."""
+    waiting_server(rig, group)
+    rig.fio.seconds = 10.0
+    rig.begin()
+    before = rig.clock.monotonic()
+    rig.run()
+    assert {ProfileResult.ABORTED: 1} == runs(rig)
+    assert {Reason.CGROUP_PRESSURE: 1} == skipped(rig)
+    assert rig.clock.monotonic() - before - FIRST < 1.1
+
+
+def test_a_server_that_always_waits_gets_minimal_runs(rig: Rig) -> None:
+    """The gate does not notice its waits, so the guard would end each run, without any result."""
+    waiting_server(rig)
+    rig.rules = replace(rig.rules, forced_after_skips=2)
+    rig.begin()
+    results = []
+    for seconds in (10.0, 10.0, 0.0, 10.0):
+        rig.fio.seconds, rig.fio.ended = seconds, 0
+        rig.run(86_400.0)
+        results.append((rig.of("page_read").last_run_profile or PROFILES["slc"]).number_ios)
+    assert {ProfileResult.ABORTED: 3, ProfileResult.SUCCESS: 1} == runs(rig)
+    assert [512, 512, 32, 512] == [128 if ios is None else ios for ios in results]
 
 
 WEEK = 7 * 86_400.0

@@ -13,6 +13,7 @@ from exporter.probe.fio_run import ProfileResult
 from exporter.probe.gate import Reason
 from exporter.probe.profiles import MIB
 from exporter.probe.steady_state import SteadyPhase
+from tests.mounts import unmount
 from tests.probe.probing import Rig
 from tests.required import lacking
 
@@ -121,7 +122,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     try:
         yield mountpoint
     finally:
-        subprocess.run(["umount", mountpoint], check=True)
+        unmount(mountpoint)
 
 
 @pytest.mark.real

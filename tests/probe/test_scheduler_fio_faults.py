@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from exporter.clock import SystemClock
+from exporter.probe import fio_report
 from exporter.probe.fio import SystemFio
 from exporter.probe.fio_report import Op
 from exporter.probe.fio_run import ProfileResult
@@ -24,7 +25,7 @@ from exporter.probe.host_lock import HostLock
 from exporter.probe.profiles import MIB
 from exporter.programs.children import SystemChildren
 from exporter.programs.command import SystemRunner
-from tests.duration import wait_until
+from tests.duration import PATIENCE_SECONDS, wait_until
 from tests.end_to_end.programs import need
 from tests.probe import fio_reports
 from tests.probe.probing import Rig, good
@@ -117,7 +118,11 @@ def rig(tmp_path: Path, fio: StandIn, clock: HastyClock) -> Iterator[Rig]:
     (fio.place / "cut").write_bytes(whole[: len(whole) // 2])
     jobs = [fio_reports.job("fsync", error=28), fio_reports.PAGE_READ]
     (fio.place / "full").write_bytes(fio_reports.printed(*jobs))
-    rig.program = SystemFio(str(fio.path), SystemRunner(), clock)
+    # A killed process of a busy machine ends late, and `clock` is up to 50 times too fast.
+    children = SystemChildren(
+        clock, abandon_seconds=50 * PATIENCE_SECONDS, max_output_bytes=fio_report.MAX_REPORT_BYTES
+    )
+    rig.program = SystemFio(str(fio.path), SystemRunner(), clock, children)
     rig.begin()
     yield rig
     rig.program.close()

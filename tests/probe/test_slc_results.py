@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from exporter.errors import ParseError, ReadError
 from exporter.probe import slc_results, slc_watch
-from exporter.probe.cache_cliff import CacheCliff, CliffResult, WritePhase
+from exporter.probe.cliff_result import CacheCliff, CliffResult, WritePhase
 from exporter.probe.slc_results import (
     SlcResult,
     SlcResultStore,
@@ -140,12 +140,15 @@ def test_the_idle_times_are_bounded() -> None:
     assert 3 == len(parsed.faults)
 
 
-def test_an_aborted_result_does_not_supersede_a_complete_one() -> None:
+def test_only_a_complete_result_supersedes_a_complete_one() -> None:
     aborted = replace(RESULT, cliff=ABORTED)
-    assert not supersedes(aborted, RESULT)
-    assert supersedes(aborted, None)
-    assert supersedes(aborted, aborted)
-    assert supersedes(RESULT, aborted)
+    disturbed = replace(RESULT, cliff=CacheCliff(CliffResult.DISTURBED, 1000))
+    for incomplete in (aborted, disturbed):
+        assert not supersedes(incomplete, RESULT)
+        assert supersedes(incomplete, None)
+        assert supersedes(incomplete, aborted)
+        assert supersedes(incomplete, disturbed)
+        assert supersedes(RESULT, incomplete)
     assert supersedes(RESULT, RESULT)
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from exporter.errors import ParseError
 from exporter.probe import slc_results, slc_watch
-from exporter.probe.cache_cliff import CacheCliff, CliffResult, TraceSample
+from exporter.probe.cache_cliff import TraceSample
+from exporter.probe.cliff_result import CacheCliff, CliffResult
 from exporter.probe.profiles import MIB, PROFILES, Profile
 from exporter.probe.slc_watch import ScheduledSlc, WatchedFio, WatchedWrite, judge_write
 from exporter.probe.write_counters import WriteCounters, written_bytes
@@ -375,5 +376,5 @@ def test_a_fall_at_which_other_processes_began_to_use_the_device_is_no_cliff(
 
     assert CliffResult.CLIFF is judged(others=1e6).result
     disturbed = judged(others=40e6)
-    assert (CliffResult.ABORTED, None) == (disturbed.result, disturbed.cache_bytes)
+    assert (CliffResult.DISTURBED, None) == (disturbed.result, disturbed.cache_bytes)
     assert pytest.approx(6e9, rel=0.05) == disturbed.cache_min_bytes

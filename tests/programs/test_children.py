@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,21 +15,14 @@ from exporter.clock import Clock, SystemClock
 from exporter.programs.child import End, Finished
 from exporter.programs.children import Children, SystemChildren
 from tests.duration import PATIENCE_SECONDS, at_most, wait_until
+from tests.fakes import SkippingClock
+from tests.processes import open_files
 from tests.required import lacking
 from tests.stand_ins.smartctl import GOOD, StandIn
 
 
 def no_pidfd(pid: int) -> int:
     raise OSError(errno.ENOSYS, "Function not implemented")
-
-
-class SkippingClock(SystemClock):
-    """The time of the system, and the time that a test skips."""
-
-    skipped_seconds = 0.0
-
-    def monotonic(self) -> float:
-        return super().monotonic() + self.skipped_seconds
 
 
 def quick(
@@ -51,8 +45,12 @@ def quick(
 
 
 @pytest.fixture(params=[os.pidfd_open, no_pidfd], ids=["pidfd", "no pidfd"])
-def children(request: pytest.FixtureRequest) -> Iterator[SystemChildren]:
+def children(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SystemChildren]:
     """Yields the children, then asserts that the test left no zombie process and no open file."""
+    # A killed process of a busy machine ends late.
+    monkeypatch.setattr("exporter.programs.children._LAST_SECONDS", PATIENCE_SECONDS / 3)
     before = open_files()
     children = quick(request.param)
     yield children
@@ -74,22 +72,6 @@ def children_that_do_not_die() -> Iterator[SystemChildren]:
 @pytest.fixture
 def smartctl(tmp_path: Path) -> StandIn:
     return StandIn(tmp_path / "bin")
-
-
-def open_files() -> set[str]:
-    """Returns the descriptors of this process and their files, without network connections.
-
-    Children open no connections, but servers of earlier tests may still do so.
-    """
-    found = set()
-    for descriptor in os.listdir("/proc/self/fd"):
-        try:
-            target = os.readlink(f"/proc/self/fd/{descriptor}")
-        except FileNotFoundError:  # that of listdir itself
-            continue
-        if not target.startswith(("socket:", "anon_inode:[eventpoll]")):
-            found.add(f"{descriptor}: {target}")
-    return found
 
 
 def child_pids(states: str) -> list[int]:
@@ -160,11 +142,25 @@ def test_a_child_that_keeps_filling_its_pipe_is_not_delayed(smartctl: StandIn) -
 
 
 def test_children_that_end_within_the_gather_time_are_returned_together(
-    children: SystemChildren, smartctl: StandIn
+    children: SystemChildren, smartctl: StandIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The time ends with a wake after the end of both."""
+    monkeypatch.setattr("exporter.programs.children._READ_SECONDS", PATIENCE_SECONDS)
     for key, script in ((1, ""), (2, "sleep 0.05")):
         children.start(key, [smartctl.program, smartctl.does(f"sd{key}", script)], PATIENCE_SECONDS)
-    assert {1, 2} == {finished.key for finished in children.wait(PATIENCE_SECONDS, gather=30.0)}
+    reading, writing = os.pipe()
+
+    def wake_after_both() -> None:
+        wait_until(lambda: 2 == len(child_pids("Z")), "the end of both")
+        os.write(writing, b"x")
+
+    thread = threading.Thread(target=wake_after_both)
+    thread.start()
+    done = children.wait(PATIENCE_SECONDS, reading, gather=PATIENCE_SECONDS)
+    assert {1, 2} == {finished.key for finished in done}
+    thread.join()
+    os.close(reading)
+    os.close(writing)
 
 
 def test_a_wake_ends_the_gathering(children: SystemChildren, smartctl: StandIn) -> None:
@@ -426,7 +422,11 @@ def test_a_wait_without_children_ends_at_its_timeout(children: SystemChildren) -
     assert 0.05 <= time.monotonic() - started
 
 
-def test_closing_ends_the_running_children(smartctl: StandIn) -> None:
+def test_closing_ends_the_running_children(
+    smartctl: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A killed process of a busy machine ends late.
+    monkeypatch.setattr("exporter.programs.children._LAST_SECONDS", PATIENCE_SECONDS / 3)
     before = open_files()
     children = quick()
     children.start("a", [smartctl.program, smartctl.hangs("sda")], 1000)
@@ -439,15 +439,25 @@ def test_closing_ends_the_running_children(smartctl: StandIn) -> None:
     assert set() == open_files() - before
 
 
-def test_closing_takes_less_than_a_second_for_any_time_limit(smartctl: StandIn) -> None:
-    children = SystemChildren(SystemClock())
-    children.start("a", [smartctl.program, smartctl.hangs("sda")], 0.05)
-    children.start("b", [smartctl.program, smartctl.hangs("sdb")], 1000)
+def test_closing_takes_less_than_a_second_for_any_time_limit(
+    smartctl: StandIn, tmp_path: Path
+) -> None:
+    children, ready = SystemChildren(SystemClock(), grace_seconds=PATIENCE_SECONDS), []
+    for key in ("a", "b"):
+        ready.append(tmp_path / f"{key} is ready")
+        script = f"trap '' TERM\necho > '{ready[-1]}'\nexec sleep 1000\n"
+        children.start(key, [smartctl.program, smartctl.does(key, script)], 1000)
+    wait_until(lambda: all(file.exists() for file in ready))
     pids = child_pids("SDR")
-    assert [] == children.wait(0.5)  # SIGTERM has been sent to one of them
+    children.end("a")
+    assert [] == children.wait(0.1)  # SIGTERM has been sent to one of them
     with at_most(0.8):
         children.close()
-    assert [] == [pid for pid in pids if is_there(pid)]
+    # A killed process of a busy machine ends late; then nobody has read its status.
+    wait_until(lambda: set(pids).isdisjoint(child_pids("SDR")), "the end of both")
+    for pid in pids:
+        with suppress(ChildProcessError):
+            os.waitpid(pid, 0)
 
 
 def test_closing_does_not_end_a_child_that_must_not_be_killed(
@@ -491,15 +501,20 @@ def test_a_child_collected_elsewhere_is_not_waited_for(smartctl: StandIn) -> Non
     children.close()
 
 
-def test_a_child_that_must_not_be_killed_stays_in_stuck_until_it_ends(smartctl: StandIn) -> None:
+def test_a_child_that_must_not_be_killed_stays_in_stuck_until_it_ends(
+    smartctl: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Their results are not returned."""
-    children = quick()
-    slow = smartctl.does("sda", "sleep 1.2\n")
+    # A killed process of a busy machine ends late.
+    monkeypatch.setattr("exporter.programs.children._LAST_SECONDS", PATIENCE_SECONDS / 3)
+    children, go = quick(), tmp_path / "go"
+    slow = smartctl.does("sda", f"while [ ! -e {go} ]; do sleep 0.02; done\n")
     children.start("sda", [smartctl.program, slow], PATIENCE_SECONDS, may_kill=False)
     children.start("sdb", [smartctl.program, smartctl.hangs("sdb")], PATIENCE_SECONDS)
     children.end_all()
     assert frozenset({"sda"}) == children.stuck()
     assert 0 == children.running
+    go.touch()
     children.start("sdc", [smartctl.program, smartctl.says("sdc")], PATIENCE_SECONDS)
     returned_keys = []
     while children.stuck() or children.running:

@@ -1,14 +1,14 @@
 """Tests of running one real program to its end."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
 
 from exporter.errors import CommandError
 from exporter.programs.command import Completed, SystemRunner
-from tests.duration import at_most
+from tests.duration import at_most, wait_until
+from tests.processes import open_files
 
 
 def sh(script: str) -> list[str]:
@@ -63,13 +63,11 @@ def gone(pid: int) -> bool:
 def test_a_timeout_kills_a_program_and_all_that_it_started(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     script = f"trap '' TERM; sleep 60 & echo $$ $! > {pids}; echo started; wait"
-    with at_most(5), pytest.raises(CommandError, match=r"did not end within 0.3 s"):
-        SystemRunner().complete(sh(script), 0.3)
-    deadline = time.monotonic() + 5.0
+    with at_most(10), pytest.raises(CommandError, match=r"did not end within 3 s"):
+        SystemRunner().complete(sh(script), 3.0)
     left = [int(pid) for pid in pids.read_text().split()]
-    while time.monotonic() < deadline and not all(map(gone, left)):
-        time.sleep(0.01)
-    assert [True, True] == [gone(pid) for pid in left]
+    assert 2 == len(left)
+    wait_until(lambda: all(map(gone, left)), "the end of both")
 
 
 def test_a_program_that_closes_its_output_and_stays_times_out() -> None:
@@ -83,15 +81,12 @@ def test_a_program_that_exceeds_the_output_limit_is_ended_before_its_timeout() -
 
 
 def test_no_descriptor_and_no_child_remain() -> None:
-    def open_files() -> int:
-        return len(os.listdir("/proc/self/fd"))
-
     SystemRunner().run(["/bin/true"], 5.0)
     before = open_files()
     for _ in range(5):
         SystemRunner().complete(sh("exit 3"), 5.0)
         with pytest.raises(CommandError):
             SystemRunner().complete(["/bin/sleep", "60"], 0.01)
-    assert before == open_files()
+    assert set() == open_files() - before
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     assert [] == [pid for pid in children if gone(int(pid))]

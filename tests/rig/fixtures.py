@@ -1,7 +1,7 @@
-"""Fixture for the slow disk: ``pytest_plugins = ("tests.rig.fixtures",)`` in a test module."""
+"""Fixtures for slow disks: ``pytest_plugins = ("tests.rig.fixtures",)`` in a test module."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,10 +22,23 @@ def slow_disk() -> Iterator[SlowDisk]:
 
     If the machine cannot provide it, the test is skipped with the reason. In CI it fails.
     """
+    with _disk(64 << 20) as disk:
+        yield disk
+
+
+@pytest.fixture
+def large_disk() -> Iterator[SlowDisk]:
+    """Like `slow_disk`, with 576 MiB."""
+    with _disk(576 << 20) as disk:
+        yield disk
+
+
+@contextmanager
+def _disk(size_bytes: int) -> Iterator[SlowDisk]:
     with ExitStack() as stack:
         try:
             require_fio()
-            disk = stack.enter_context(SlowDisk(_MEMORY))
+            disk = stack.enter_context(SlowDisk(_MEMORY, size_bytes))
         except RigUnavailable as e:
             lacking(f"no slow disk on this machine: {e}")
         # The device works in real time: its limits change after a number of bytes.

@@ -130,4 +130,4 @@ def _stop(disk: SlowDisk, fio: subprocess.Popen[bytes]) -> None:
         # A process with requests in flight cannot exit, not even after SIGKILL.
         disk.free()
         fio.kill()
-        fio.wait(_STOP_SECONDS)
+        fio.wait(PATIENCE_SECONDS)

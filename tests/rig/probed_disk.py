@@ -4,6 +4,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from exporter.clock import SystemClock
@@ -16,6 +17,7 @@ from exporter.probe.profiles import ON_BY_DEFAULT, ProfileSettings
 from exporter.probe.results import ProbeWindows
 from exporter.probe_monitor import ProbeMonitor
 from exporter.programs.command import SystemRunner
+from tests.mounts import unmount
 from tests.rig.cgroup import RigUnavailable
 from tests.rig.loop import layers, require
 
@@ -62,12 +64,17 @@ class ProbedDisk:
         names: tuple[str, ...] = ON_BY_DEFAULT,
         gate: GateRules = ALWAYS,
         fio: str = "fio",
+        server: int | None = None,
     ) -> None:
+        """`server`: process ID of the only known database; without it, all of this machine."""
         self.device = device
         self._mountpoint = mountpoint
         self._clock = ClockAhead()
         (state / "run" / "lock").mkdir(parents=True)
         seen = topology.read(Path("/sys"), Path("/proc"), Path("/nonexistent")).value
+        if server is not None:
+            seen = replace(seen, servers=tuple(s for s in seen.servers if s.pid == server))
+            assert seen.servers, f"process {server} is not a database"
         settings = Settings(
             path=Paths(rootfs=state, fio=fio),
             probe=ProbeSettings(
@@ -147,4 +154,4 @@ def probed_disk(
         finally:
             if disk is not None:
                 disk.monitor.probe.close()
-            subprocess.run(["umount", mountpoint], check=True)
+            unmount(mountpoint)

@@ -9,13 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.duration import PATIENCE_SECONDS
+from tests.mounts import unmount
 from tests.rig.cgroup import RigUnavailable
 from tests.rig.slow_disk import SlowDisk
+
+#: A simulated write cache for `large_disk`: bytes per second while it has room, its size in bytes,
+#: and bytes per second when it is full. Each speed lasts for many seconds, because the kernel
+#: limits a device in slices of a tenth of a second.
+FAST, CACHE_BYTES, SLOW = 40_000_000, 300_000_000, 12_000_000
 
 _LOOK_SECONDS = 0.004
 _PROGRESS_SECONDS = 0.25
 _PROGRAM_SECONDS = PATIENCE_SECONDS
-_UNMOUNT_SECONDS = PATIENCE_SECONDS
 
 
 @contextmanager
@@ -33,12 +38,7 @@ def mounted(disk: SlowDisk, place: Path) -> Iterator[Path]:
     try:
         yield place
     finally:
-        until = time.monotonic() + _UNMOUNT_SECONDS
-        while subprocess.run(["umount", place], capture_output=True, check=False).returncode:
-            if time.monotonic() >= until:
-                _run("umount", "--lazy", place)
-                break
-            time.sleep(0.1)
+        unmount(place)
 
 
 def written_bytes(disk: SlowDisk) -> int:

@@ -43,7 +43,7 @@ longer run is required. Growth is too steep only if it lasts for half an hour wi
 
 #: Bound by the end of a measurement's name, and the unit in which the table shows it.
 BOUNDS: dict[str, tuple[float, float, str]] = {
-    "memory (VmRSS)": (MAX_MEMORY_PER_HOUR, _KILOBYTE, "KiB"),
+    "resident memory": (MAX_MEMORY_PER_HOUR, _KILOBYTE, "KiB"),
     "descriptors": (MAX_DESCRIPTORS_PER_HOUR, 1, ""),
     "threads": (MAX_THREADS_PER_HOUR, 1, ""),
     "log": (MAX_LOG_PER_HOUR, _KILOBYTE, "KiB"),

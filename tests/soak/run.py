@@ -2,7 +2,6 @@
 
 import os
 import random
-import re
 import shutil
 import signal
 import time
@@ -16,6 +15,7 @@ from tests.end_to_end.made_up import MadeUpDrives
 from tests.end_to_end.test_probe import settings as probe_settings
 from tests.end_to_end.two_units import TwoUnits
 from tests.end_to_end.waiting import up
+from tests.processes import resident_kilobytes
 from tests.rig import smart_reports
 from tests.soak.slope import Point
 
@@ -42,10 +42,10 @@ _ROTATIONS = 8
 #: part of the time between two restarts.
 _WARM_UP_SECONDS, _WARM_UP_RATIO = 900.0, 0.4
 
-#: All drives must answer within this time after a start, in seconds.
+#: All drives must answer within this time after a start, in seconds. A smartctl process of a busy
+#: machine may exceed its timeout, and its drive must answer again within the same time.
 _START_SECONDS = 120.0
 
-_RSS = re.compile(r"^VmRSS:\s+(\d+) kB$", re.MULTILINE)
 
 #: Other tests on this host add loop devices, with 107 series and 38 KB of memory each. These are no
 #: growth of the exporter.
@@ -115,7 +115,7 @@ class Soak:
         self._hanging = ""
         self._logged_bytes = {"agent": 0, "daemon": 0}
         self._warm_at = dict.fromkeys(("agent", "daemon"), 0.0)
-        self._began = self._started_at = time.monotonic()
+        self._began = self._started_at = self._answered_at = time.monotonic()
         #: Restarts divide the run into equal parts of this many seconds.
         self._part = seconds / min(1 + _MAX_RESTARTS, max(2, int(seconds / _RUN_SECONDS)))
 
@@ -173,8 +173,10 @@ class Soak:
             return
         self.result.add("series on the page", self._age(), len(page.samples))
         answering = sum(value for name, value in up(page).items() if name.startswith("rig"))
-        is_settled = time.monotonic() - self._started_at > _START_SECONDS
-        if answering < DRIVES - 2 and is_settled:
+        now = time.monotonic()
+        if answering >= DRIVES - 2:
+            self._answered_at = now
+        elif now - max(self._answered_at, self._started_at) > _START_SECONDS:
             self.result.problems.append(f"{self._age():.0f} s: only {answering:.0f} drives answer")
 
     def _measure(self) -> None:
@@ -182,11 +184,9 @@ class Soak:
             if time.monotonic() < self._warm_at[name]:
                 continue
             process = Path("/proc", str(unit.process.pid))
-            found = _RSS.search((process / "status").read_text())
-            if found is None:
-                continue
             age = self._age()
-            self.result.add(f"{name}: memory (VmRSS)", age, int(found[1]) * 1024)
+            resident_bytes = resident_kilobytes(unit.process.pid) * 1024
+            self.result.add(f"{name}: resident memory", age, resident_bytes)
             self.result.add(f"{name}: descriptors", age, len(os.listdir(process / "fd")))
             self.result.add(f"{name}: threads", age, len(os.listdir(process / "task")))
             logged = self._logged_bytes[name] + unit._log.stat().st_size

@@ -125,7 +125,7 @@ def test_the_programs_work_together_and_stop_together(
         notification = next(line for line in process.stdout if line.startswith("["))
         assert "[pager] FIRING SSDTest db1 sda: A test.\n" == notification
         process.send_signal(signal.SIGINT)
-        assert 0 == process.wait(30)
+        assert 0 == process.wait(PATIENCE_SECONDS)
     assert all(map(is_free, ports))
 
 

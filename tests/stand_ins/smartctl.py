@@ -1,7 +1,7 @@
 """A program that replaces smartctl. A test sets its behaviour for each drive.
 
-A shell script, for it starts in 1 ms where Python takes 20. The last argument names the drive;
-what it does then is a shell script of its own beside it.
+It is a shell script, because a shell starts in 1 ms and Python in 20 ms. Its last argument names
+the drive. It then executes the script of this drive, which is another file.
 """
 
 import json
@@ -13,7 +13,10 @@ GOOD = '{"smartctl":{"version":[7,3],"exit_status":0},"device":{"protocol":"NVMe
 
 
 class StandIn:
-    """Put into a directory; `program` is what to run."""
+    """The program in a directory; `program` is its path.
+
+    The methods that set the behaviour of a drive return the path of its device node.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._drives = directory / "drives"
@@ -30,19 +33,19 @@ class StandIn:
         Path(self.program).chmod(0o755)
 
     def does(self, drive: str, script: str) -> str:
-        """Let the drive do this; its path."""
-        # Replaced whole, for it may be running.
+        """Sets the shell script of the drive."""
+        # A new file, because a shell may be reading the old one.
         new = self._drives / f".{drive}.new"
         new.write_text(script)
         os.replace(new, self._drives / drive)
         return f"/dev/{drive}"
 
     def says(self, drive: str, output: str = GOOD, status: int = 0) -> str:
-        """Let the drive print this and end with an exit status."""
+        """The program prints this text and ends with an exit status."""
         return self.does(drive, f"printf '%s\\n' {shlex.quote(output)}\nexit {status}\n")
 
     def hangs(self, drive: str) -> str:
-        """It takes no notice of SIGTERM."""
+        """The program hangs and ignores SIGTERM."""
         return self.does(drive, "trap '' TERM\nexec sleep 1000\n")
 
     def prints_forever(self, drive: str) -> str:
@@ -57,5 +60,5 @@ class StandIn:
         return self.says(drive, json.dumps({"smartctl": run, "device": {"protocol": "ATA"}}), 3)
 
     def calls(self) -> list[str]:
-        """The arguments of each call so far."""
+        """Returns the arguments of each call so far."""
         return self._log.read_text().splitlines() if self._log.exists() else []

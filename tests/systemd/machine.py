@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -226,14 +226,27 @@ def _await_boot(manager: socket.socket, process: "subprocess.Popen[bytes]", log:
 
 def _leader(group: Path) -> int:
     """PID of the first process of the innermost namespace in the group."""
-    for listed in group.rglob("cgroup.procs"):
-        for pid in map(int, listed.read_text().split()):
-            status = Path(f"/proc/{pid}/status").read_text()
-            numbers = next(line.split()[1:] for line in status.splitlines() if "NSpid:" in line)
-            # PIDs in the namespaces of the host, of nspawn and of the container.
-            if len(numbers) >= 3 and numbers[-1] == "1":
-                return pid
+    until = time.monotonic() + _BOOT_SECONDS
+    while time.monotonic() < until:
+        # Other processes and groups of the container may end at any moment.
+        with suppress(OSError):
+            for listed in group.rglob("cgroup.procs"):
+                for pid in map(int, listed.read_text().split()):
+                    # PIDs in the namespaces of the host, of nspawn and of the container.
+                    numbers = _namespace_pids(pid)
+                    if len(numbers) >= 3 and numbers[-1] == "1":
+                        return pid
+        time.sleep(0.02)
     raise Unavailable("the first process of the container was not found")
+
+
+def _namespace_pids(pid: int) -> list[str]:
+    """The PIDs of a process in all namespaces; none if it has ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return []
+    return next(line.split()[1:] for line in status.splitlines() if "NSpid:" in line)
 
 
 def _with_users(layer: Path, work: Path) -> Callable[[], None]:

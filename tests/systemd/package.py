@@ -41,7 +41,7 @@ SMARTCTL = """#!/bin/sh
 case "$*" in
   *--version*) echo 'smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)' ;;
   *--scan*) echo '{scan}' ;;
-  *jmb39x*) exec sleep 3 ;;
+  *jmb39x*) exec sleep 600 ;;
   *rig1*) echo '{drive}' ;;
   *) exit 2 ;;
 esac

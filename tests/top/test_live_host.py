@@ -10,6 +10,7 @@ from exporter.config import DiskSettings, Settings
 from exporter.io.verdict import Verdict
 from exporter.top.frame import DaemonDrive, as_json
 from exporter.top.live_host import LiveHost
+from tests.duration import wait_until
 from tests.rig.load import Job, load
 from tests.rig.slow_disk import SlowDisk
 
@@ -31,10 +32,15 @@ def test_a_load_moves_the_numbers(slow_disk: SlowDisk) -> None:
     settings = Settings(disk=DiskSettings(device_include=f"^{name}$"))
     host = LiveHost(settings, clock, 0.5)
     host.tick()
-    clock.sleep(0.5)
-    host.tick()
-    (idle,) = host.frame({}).drives
-    assert (name, 0, 0, Verdict.NONE) == (idle.device, idle.writes, idle.busy_ratio, idle.verdict)
+
+    def is_idle() -> bool:
+        clock.sleep(0.5)
+        host.tick()
+        (idle,) = host.frame({}).drives
+        found = (idle.device, idle.writes, idle.busy_ratio, idle.verdict)
+        return found == (name, 0, 0, Verdict.NONE)
+
+    wait_until(is_idle)  # udev may read a new device
     with load(slow_disk, Job(depth=8), seconds=60):
         host.tick()
         counted = seen = 0.0

@@ -5,12 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.required import lacking
 from tests.vendor_table.captures import CAPTURES, read_captures
 from tests.vendor_table.families import table
 from tests.vendor_table.score import Score, score, share
 
 if not CAPTURES.is_dir():
-    pytest.skip(f"no captures beside the checkout ({CAPTURES.name})", allow_module_level=True)
+    lacking(f"no captures beside the checkout ({CAPTURES.name})")
+
+# Reading the captures takes four seconds.
+pytestmark = pytest.mark.slow
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "drives.md"
 

@@ -8,6 +8,7 @@ from exporter.drives.wearout import WearoutRules
 from exporter.wear.wear_history import WearHistory
 from exporter.wear.wear_recorder import WearRecorder
 from exporter.wear.wear_year import WearYear
+from tests.duration import PATIENCE_SECONDS
 
 KEY = "naa.5002538e00000001"
 
@@ -16,12 +17,14 @@ class HangingHistory:
     """Simulates a file on a hanging disk, until it is released."""
 
     def __init__(self) -> None:
+        self.begun = threading.Event()
         self.let_go = threading.Event()
         self.notes = 0
         self.flushes = 0
 
     def record(self, _key: str, _seen: WearObservation) -> bool:
-        self.let_go.wait(10.0)
+        self.begun.set()
+        self.let_go.wait(PATIENCE_SECONDS)
         self.notes += 1
         return True
 
@@ -45,11 +48,12 @@ def test_record_and_remaining_do_not_wait_for_a_history_that_hangs() -> None:
     wear.record(KEY, seen(1), None)
     working = threading.Thread(target=wear.process_queue)
     working.start()
+    assert history.begun.wait(PATIENCE_SECONDS)
     wear.record(KEY, seen(2), None)
     assert wear.remaining(KEY, 2 * DAY) is None
     assert working.is_alive(), "it hangs, and the two calls above came back"
     history.let_go.set()
-    working.join(10.0)
+    working.join(PATIENCE_SECONDS)
     wear.process_queue()
     assert (2, 2) == (history.notes, history.flushes)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from exporter.web.connection import ClientLimits
+from exporter.web.connection import ClientLimits, ConnectionPhase
 from exporter.web.http_message import Request, Response
 from exporter.web.server import FastPaths, HttpServer
 from tests.duration import PATIENCE_SECONDS
@@ -109,6 +109,11 @@ def is_closed(sock: socket.socket, seconds: float = WAIT_SECONDS) -> bool:
         except OSError:
             return True
     return False
+
+
+def phases(server: HttpServer) -> list[ConnectionPhase]:
+    """Returns the phases of all open connections."""
+    return [connection.phase for connection in list(server._connections)]
 
 
 def becomes_true(holds: Callable[[], bool], seconds: float = WAIT_SECONDS) -> bool:

@@ -18,6 +18,7 @@ from exporter.web.http_message import Request, Response
 from exporter.web.server import HttpServer
 from tests.duration import at_most
 from tests.fuzz import examples
+from tests.ports import free_ports
 from tests.web.http_client import (
     GET,
     PAGE,
@@ -215,8 +216,8 @@ def test_an_address_of_another_host_is_a_config_error(host: str) -> None:
 
 
 def test_no_address_stays_bound_if_one_fails() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        free = probe.getsockname()
+    (port,) = free_ports(1)
+    free = ("127.0.0.1", port)
     with pytest.raises(ConfigError):
         HttpServer([free, ("203.0.113.7", 0)], respond_page).start()
     with socket.socket() as sock:

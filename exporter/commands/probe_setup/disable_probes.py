@@ -1,11 +1,15 @@
-"""``ssd-exporter disable-probes``: stops scheduled probes, and undoes `enable-probes`."""
+"""``ssd-exporter disable-probes``: stops scheduled probes, and undoes `enable-probes`.
+
+The drop-in is changed first and removed last. Until then it names the directories, so that the next
+call completes one that was killed.
+"""
 
 import argparse
 import sys
 from dataclasses import dataclass
 from typing import TextIO
 
-from exporter.commands.probe_setup import settings_text, system_files
+from exporter.commands.probe_setup import exporter_service, settings_text, system_files
 from exporter.commands.probe_setup.enable_probes import setup_files
 from exporter.commands.probe_setup.system_files import SetupFiles
 from exporter.commands.registry import Command
@@ -33,7 +37,6 @@ def run(request: RemovalRequest, files: SetupFiles, runner: Runner, out: TextIO)
             be written.
     """
     text = system_files.content_of(files.config)
-    directories = settings_text.managed_directories(text)
     remaining = settings_text.without_directories(text)
     if by_hand := settings_text.configured_directories(remaining):
         raise ConfigError(
@@ -41,8 +44,17 @@ def run(request: RemovalRequest, files: SetupFiles, runner: Runner, out: TextIO)
             f"remove it from {files.config}, and restart ssd-exporter",
         )
     system_files.require_own_drop_in(files.drop_in)
-    has_drop_in = bool(system_files.content_of(files.drop_in))
-    if not directories and not has_drop_in:
+    drop_in = system_files.content_of(files.drop_in)
+    directories = tuple(
+        dict.fromkeys(
+            (
+                *settings_text.managed_directories(text),
+                *system_files.granted_directories(drop_in),
+                *system_files.removed_directories(drop_in),
+            )
+        )
+    )
+    if not directories and not drop_in:
         _say(out, "probes are not enabled")
         return 0
     if request.dry_run:
@@ -52,14 +64,20 @@ def run(request: RemovalRequest, files: SetupFiles, runner: Runner, out: TextIO)
         _say(out, f"would remove {files.drop_in}; nothing was changed")
         return 0
     system_files.require_writable(files)
+    system_files.replace_content(files.drop_in, system_files.removal_text(directories))
     if system_files.replace_content(files.config, remaining):
         _say(out, f"removed probe.directory from {files.config}")
-    if system_files.replace_content(files.drop_in, ""):
-        _say(out, f"removed {files.drop_in}")
     # A running probe ends with the daemon, so its file can be removed afterwards.
-    _say(out, system_files.restart(files, runner) or "restarted ssd-exporter")
+    problem = exporter_service.restart(files, runner)
+    _say(out, problem or "restarted ssd-exporter")
     for directory in directories:
         _say(out, system_files.remove_directory(directory) or f"removed {directory}")
+    if problem and files.has_systemd:
+        _say(out, "Probes end when ssd-exporter is restarted. Then run this command again.")
+        return 0
+    if system_files.replace_content(files.drop_in, ""):
+        _say(out, f"removed {files.drop_in}")
+    exporter_service.forget_drop_in(files, runner)
     _say(out, "Probes are disabled.")
     return 0
 

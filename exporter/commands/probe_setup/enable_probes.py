@@ -1,7 +1,9 @@
 """``ssd-exporter enable-probes [DIR]``: sets up everything that scheduled probes need.
 
-It creates a private directory, writes the setting and the drop-in of the unit, restarts the
-exporter and runs a first probe. If it is repeated, it changes nothing.
+It writes the drop-in of the unit, creates a private directory, writes the setting, runs a first
+probe and restarts the exporter. If it is repeated, it changes nothing. If it was killed, the next
+call completes it: the drop-in is written first and names the directories, and the start time of the
+unit shows whether it has read its files.
 """
 
 import argparse
@@ -16,7 +18,12 @@ from typing import TextIO
 from exporter.commands import probe_command
 from exporter.commands.common import required_state_directory, system_tools
 from exporter.commands.probe_command import ProbeRequest
-from exporter.commands.probe_setup import mysql_places, settings_text, system_files
+from exporter.commands.probe_setup import (
+    exporter_service,
+    mysql_places,
+    settings_text,
+    system_files,
+)
 from exporter.commands.probe_setup.system_files import SetupFiles
 from exporter.commands.registry import Command
 from exporter.config import Settings
@@ -90,6 +97,12 @@ def run(
         settings_text.require_plain(directory)
         system_files.require_reachable(directory, state)
     system_files.require_own_drop_in(files.drop_in)
+    drop_in_before = system_files.content_of(files.drop_in)
+    if system_files.removed_directories(drop_in_before):
+        raise ConfigError(
+            "an earlier disable-probes was interrupted",
+            "complete it first: sudo ssd-exporter disable-probes",
+        )
     changed_text = settings_text.with_directories(text, directories)
     drop_in = system_files.drop_in_text(directories)
     if request.dry_run:
@@ -97,17 +110,12 @@ def run(
         _show_cost(devices, settings, out)
         return MEASURED
     system_files.require_writable(files)
-    changes = [
-        f"created {directory}"
-        for directory in asked
-        if system_files.create_directory(directory, state)
-    ]
-    for file, content in ((files.drop_in, drop_in), (files.config, changed_text)):
-        if system_files.replace_content(file, content):
-            changes.append(f"wrote {file}")
+    changes = _write(asked, state, files, changed_text, drop_in)
     for change in changes:
         _say(out, change)
-    if not changes:
+    if not changes and exporter_service.needs_restart(files, runner, tools.clock):
+        _say(out, "the files are complete, but ssd-exporter was not restarted after they changed")
+    elif not changes:
         _say(out, f"probes are enabled already in {', '.join(map(str, directories))}")
         return MEASURED
     _show_cost(devices, settings, out)
@@ -115,8 +123,8 @@ def run(
     try:
         statuses = [_first_probe(settings, directory, tools, out) for directory in asked]
     finally:
-        # After Ctrl-C too: a repeated call changes nothing, and would not restart the exporter.
-        _say(out, system_files.restart(files, runner) or "restarted ssd-exporter")
+        # After Ctrl-C too, because the files are complete.
+        _say(out, exporter_service.restart(files, runner) or "restarted ssd-exporter")
     _say(out, "Probes are enabled. To undo this: sudo ssd-exporter disable-probes")
     return max(statuses, default=MEASURED)
 
@@ -133,6 +141,29 @@ def yearly_bytes(profiles: Sequence[Profile], budget_bytes_per_day: int) -> int:
         if profile.interval_seconds
     )
     return int(min(written, 365 * budget_bytes_per_day))
+
+
+def _write(
+    asked: Sequence[Path], state: Path, files: SetupFiles, config: str, drop_in: str
+) -> list[str]:
+    """Writes the files and creates the directories. Returns what changed, as texts for people."""
+    before = system_files.content_of(files.drop_in)
+    ours = system_files.granted_directories(before)
+    changes = (
+        [f"wrote {files.drop_in}"] if system_files.replace_content(files.drop_in, drop_in) else []
+    )
+    try:
+        changes += [
+            f"created {directory}"
+            for directory in asked
+            if system_files.create_directory(directory, state, is_ours=directory in ours)
+        ]
+    except ConfigError:
+        system_files.replace_content(files.drop_in, before)
+        raise
+    if system_files.replace_content(files.config, config):
+        changes.append(f"wrote {files.config}")
+    return changes
 
 
 def _found(host: Topology, out: TextIO) -> tuple[Path, ...]:

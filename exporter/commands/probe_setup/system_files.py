@@ -1,4 +1,4 @@
-"""Writes the files and directories of scheduled probes, and restarts the exporter.
+"""Writes the files and directories of scheduled probes.
 
 The configuration file and the drop-in of the unit are in directories of root. The probe directory
 may be below a directory of another user, who can replace names in it at any time. Such a path is
@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exporter import privileges, untrusted_file
-from exporter.errors import CommandError, ConfigError
+from exporter.errors import ConfigError
 from exporter.measurement import ownership
 from exporter.probe import probe_file
-from exporter.programs.command import Runner
 
 #: The drop-in below the root directory, and its first line.
 _DROP_IN = "etc/systemd/system/ssd-exporter.service.d/probe.conf"
@@ -31,11 +30,12 @@ _BOOTED = "run/systemd/system"
 #: Maximum size of the files that are read, in bytes. The packaged configuration has 12 kB.
 _MAX_BYTES = 1 << 20
 
-#: Timeout of systemctl, in seconds. A restart waits until the exporter is ready.
-_SYSTEMCTL_SECONDS = 90.0
-
 #: The names of the files that probes create in their directory start like this.
 _PROBE_FILES = "ssd-exporter-probe-"
+
+#: The beginnings of the lines of a drop-in that name a directory. The second kind is a comment that
+#: only `disable-probes` writes. With it, a second call removes the directories after a kill.
+_GRANT, _REMOVAL = "ReadWritePaths=-", "# Is being removed: "
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -128,9 +128,29 @@ def drop_in_text(directories: Sequence[Path]) -> str:
             "[Unit]\n",
             *(f"RequiresMountsFor={path}\n" for path in paths),
             "\n[Service]\n",
-            *(f"ReadWritePaths=-{path}\n" for path in paths),
+            *(f"{_GRANT}{path}\n" for path in paths),
         )
     )
+
+
+def removal_text(directories: Sequence[Path]) -> str:
+    """Returns a drop-in without settings that names the directories to be removed."""
+    return _DROP_IN_HEAD + "".join(f"{_REMOVAL}{directory}\n" for directory in directories)
+
+
+def granted_directories(drop_in: str) -> tuple[Path, ...]:
+    """Returns the directories to which the text of a drop-in permits the unit to write."""
+    return _named(drop_in, _GRANT)
+
+
+def removed_directories(drop_in: str) -> tuple[Path, ...]:
+    """Returns the directories that an interrupted `disable-probes` has not removed yet."""
+    return _named(drop_in, _REMOVAL)
+
+
+def _named(drop_in: str, kind: str) -> tuple[Path, ...]:
+    lines = drop_in.splitlines()
+    return tuple(Path(line.removeprefix(kind)) for line in lines if line.startswith(kind))
 
 
 def require_own_drop_in(path: Path) -> None:
@@ -176,10 +196,12 @@ def opened_parent(directory: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def create_directory(directory: Path, state: Path) -> bool:
+def create_directory(directory: Path, state: Path, *, is_ours: bool = False) -> bool:
     """Creates a private directory for the owner of the state directory.
 
     Returns False if it exists and belongs to that owner.
+
+    is_ours: an earlier call may have been killed before it changed the owner of the directory.
 
     Raises:
         ConfigError: it cannot be created, or something else exists at this path.
@@ -200,6 +222,10 @@ def create_directory(directory: Path, state: Path) -> bool:
             return True
         if stat.S_ISDIR(status.st_mode) and status.st_uid == user:
             return False
+        if is_ours and owner is not None:
+            with contextlib.suppress(OSError):
+                ownership.give(parent, directory.name, owner)
+                return True
     raise ConfigError(
         f"{directory} exists and is not a directory of user {user}",
         "name a directory that does not exist yet",
@@ -242,22 +268,4 @@ def remove_directory(directory: Path) -> str:
     except (OSError, ConfigError, probe_file.UnsafeProbeFile) as e:
         reason = (e.strerror or e) if isinstance(e, OSError) else e
         return f"{directory} stays: {reason}"
-    return ""
-
-
-def restart(files: SetupFiles, runner: Runner) -> str:
-    """Restarts the exporter, so that it reads the changed files.
-
-    Returns what the user must do instead, as text for people; empty if it was restarted.
-    """
-    if not files.has_systemd:
-        return (
-            "systemd is not running here: restart the exporter yourself; a container needs the"
-            " directory as a writable mount at the same path"
-        )
-    try:
-        runner.run(["systemctl", "daemon-reload"], _SYSTEMCTL_SECONDS)
-        runner.run(["systemctl", "try-restart", "ssd-exporter.service"], _SYSTEMCTL_SECONDS)
-    except CommandError as e:
-        return f"{e}; run: systemctl daemon-reload && systemctl restart ssd-exporter"
     return ""

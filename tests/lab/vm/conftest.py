@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.programs import need
-from tests.lab.vm import cache, drives
-from tests.lab.vm.host import Host
+from tests.lab.vm import drives
+from tests.lab.vm.host import Host, newest_package
 from tests.lab.vm.machine import Machine
-from tests.required import lacking
 
 _PACKAGE = "ssd-exporter.deb"
 
@@ -33,11 +32,8 @@ def host(
     """A machine with all kinds of drives and both units running."""
     began = time.monotonic()
     need("qemu-system-x86_64", "mmdebstrap", "busybox", "depmod", "mke2fs", "promtool")
-    packages = sorted((cache.PROJECT / "dist").glob("*_amd64.deb"), key=lambda p: p.stat().st_mtime)
-    if not packages:
-        lacking("no package in dist: run make deb")
     share = tmp_path_factory.mktemp("share")
-    shutil.copyfile(packages[-1], share / _PACKAGE)
+    shutil.copyfile(newest_package(), share / _PACKAGE)
     with Machine(tmp_path_factory.mktemp("vm"), share) as machine:
         found = Host(machine)
         for serial in drives.SOFT:

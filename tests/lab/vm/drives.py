@@ -35,12 +35,18 @@ SOFT = (SOFT_WORN, SOFT_BAD, SOFT_HOT, SOFT_SLOW)
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """An emulated drive. driver, options: device of QEMU. bad: reading BAD_SECTOR fails."""
+    """An emulated drive.
+
+    driver, options: device of QEMU. bad: reading BAD_SECTOR fails. throttled: `Machine.limit` can
+    limit it. megabytes: its size.
+    """
 
     serial: str
     driver: str
     options: dict[str, Any] = field(default_factory=dict)
     bad: bool = False
+    throttled: bool = False
+    megabytes: int = _MEGABYTES
 
     @property
     def node(self) -> str:
@@ -61,10 +67,17 @@ class Drive:
         """Arguments of -blockdev, bottom layer first; creates the image file."""
         path = directory / f"{self.serial}.raw"
         with path.open("ab") as file:
-            file.truncate(_MEGABYTES << 20)
-        name = f"whole-{self.serial}" if self.bad else self.node
+            file.truncate(self.megabytes << 20)
+        name = f"whole-{self.serial}" if self.bad or self.throttled else self.node
         yield {"driver": "file", "filename": str(path), "node-name": f"file-{self.serial}"}
         yield {"driver": "raw", "file": f"file-{self.serial}", "node-name": name}
+        if self.throttled:
+            yield {
+                "driver": "throttle",
+                "file": name,
+                "node-name": self.node,
+                "throttle-group": throttle_group(self.serial),
+            }
         if self.bad:
             yield {
                 "driver": "blkdebug",
@@ -80,6 +93,11 @@ class Drive:
                     }
                 ],
             }
+
+
+def throttle_group(serial: str) -> str:
+    """Name of the object of QEMU that limits a drive."""
+    return f"limit-{serial}"
 
 
 def nvme(serial: str) -> Drive:
@@ -139,6 +157,9 @@ def arguments(drives: Sequence[Drive], directory: Path) -> list[str]:
     for adapter in ADAPTERS:
         found += ["-device", json.dumps(adapter)]
     for drive in drives:
+        if drive.throttled:
+            group = {"qom-type": "throttle-group", "id": throttle_group(drive.serial)}
+            found += ["-object", json.dumps(group)]
         for node in drive.storage(directory):
             found += ["-blockdev", json.dumps(node)]
         found += ["-device", json.dumps(drive.device())]

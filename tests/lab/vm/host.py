@@ -4,10 +4,13 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tests.end_to_end.page import Page
+from tests.lab.vm import cache
 from tests.lab.vm.machine import Machine
+from tests.required import lacking
 
 _SETTINGS = "--config.file=/etc/ssd-exporter/config.toml"
 _PAGE = "http://127.0.0.1:10177/metrics"
@@ -47,11 +50,11 @@ class Host:
         self.machine = machine
         self._conditions: dict[str, dict[str, Any]] = {}
 
-    def install(self, package: str) -> None:
-        """Installs the package; it starts the units."""
+    def install(self, package: str, seconds: float = 120) -> None:
+        """Installs the package; it starts the units. `seconds` is a timeout."""
         self.machine.write("/etc/ssd-exporter/config.toml", CONFIG)
         self.machine.output(
-            *("dpkg", "--install", "--force-confold", f"/mnt/host/{package}"), seconds=120
+            *("dpkg", "--install", "--force-confold", f"/mnt/host/{package}"), seconds=seconds
         )
 
     def restart_agent(self) -> None:
@@ -100,6 +103,15 @@ class Host:
         """Changes the health data of a software drive; the first call creates its file."""
         self._conditions.setdefault(serial, {"serial": serial}).update(fields)
         self.machine.write(f"/var/lib/lab/{serial}.json", json.dumps(self._conditions[serial]))
+
+
+def newest_package() -> Path:
+    """The package of the last `make deb`; the test is skipped, or fails in CI, without one."""
+    directory = cache.PROJECT / "dist"
+    packages = sorted(directory.glob("*_amd64.deb"), key=lambda path: path.stat().st_mtime)
+    if not packages:
+        lacking("no package in dist: run make deb")
+    return packages[-1]
 
 
 def up(page: Page) -> dict[str, float]:

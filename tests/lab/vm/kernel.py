@@ -17,7 +17,7 @@ _MODULES = (
     *("virtio_pci", "virtio_blk", "virtio_console", "virtio_rng", "virtio_scsi"),
     *("ext4", "crc32c_generic", "crct10dif_generic", "9p", "9pnet_virtio", "af_packet", "unix"),
     *("nvme", "nvme_tcp", "ahci", "sd_mod", "sg", "megaraid_sas"),
-    *("xhci_pci", "usb_storage", "uas"),
+    *("xhci_pci", "usb_storage", "uas", "dm_mod"),
 )
 
 #: Boot protocol header (Documentation/arch/x86/boot.rst).

@@ -2,12 +2,14 @@
 
 import contextlib
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 from tests.lab.vm import cache, drives, initrd, kernel, root
 from tests.lab.vm.drives import Drive
+from tests.lab.vm.kernel import Kernel
 from tests.lab.vm.wires import Done, Guest, Monitor, await_socket
 
 #: Timeouts: the CPU is emulated, and the runner has other load.
@@ -23,10 +25,22 @@ _APPEND = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """The emulated machine.
+
+    parameters: further kernel parameters. image: returns the root file system for a kernel.
+    """
+
+    parameters: str = ""
+    image: Callable[[Kernel], Path] = root.root
+
+
 class Machine:
     """Context manager with a running guest; `directory` holds its disks and console log.
 
-    share: directory visible as /mnt/host in the guest. fleet: attached drives.
+    share: directory visible as /mnt/host in the guest. fleet: attached drives; all kinds without
+    it.
     """
 
     guest: Guest
@@ -34,18 +48,26 @@ class Machine:
     fleet: tuple[Drive, ...]
     _process: subprocess.Popen[bytes]
 
-    def __init__(self, directory: Path, share: Path) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        share: Path,
+        hardware: Hardware | None = None,
+        fleet: Sequence[Drive] | None = None,
+    ) -> None:
         self.directory = directory
+        self.fleet = drives.fleet() if fleet is None else tuple(fleet)
+        self._hardware = hardware or Hardware()
         self._share = share
         self._kernel = kernel.kernel()
         self._root = directory / "root.ext4"
         directory.mkdir(parents=True, exist_ok=True)
         # A sparse copy, so that changes of the guest persist for its next boot.
-        source = root.root(self._kernel)
+        source = self._hardware.image(self._kernel)
         cache.run("cp", "--sparse=always", source, self._root)
 
     def __enter__(self) -> "Machine":  # noqa: PYI034 - Self came with Python 3.11
-        self.start(drives.fleet())
+        self.start(self.fleet)
         return self
 
     def __exit__(
@@ -122,6 +144,12 @@ class Machine:
         self.monitor.execute("device_del", id=serial)
         self.fleet = tuple(each for each in self.fleet if each.serial != serial)
 
+    def limit(self, serial: str, *, iops: int = 0, bytes_per_second: int = 0) -> None:
+        """Limits a throttled drive (`Drive.throttled`); 0 is no limit."""
+        limits = {"iops-total": iops, "bps-total": bytes_per_second}
+        path = f"/objects/{drives.throttle_group(serial)}"
+        self.monitor.execute("qom-set", path=path, property="limits", value=limits)
+
     def _hang_up(self) -> None:
         self.guest.close()
         self.monitor.close()
@@ -134,7 +162,8 @@ class Machine:
             *("qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max"),
             *("-smp", "2", "-m", "1024", "-nodefaults", "-no-user-config", "-no-reboot"),
             *("-display", "none", "-kernel", str(self._kernel.vmlinux)),
-            *("-initrd", str(initrd.initrd(self._kernel)), "-append", _APPEND),
+            *("-initrd", str(initrd.initrd(self._kernel))),
+            *("-append", f"{_APPEND} {self._hardware.parameters}"),
             *("-serial", f"file:{directory / 'console.log'}"),
             *("-qmp", f"unix:{directory / 'qmp.sock'},server=on,wait=off"),
             *("-device", "virtio-serial-pci", "-device", "virtio-rng-pci"),

@@ -4,6 +4,8 @@ Maintainer scripts would take half a minute; the code below replaces them.
 """
 
 import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.lab.vm import cache
@@ -16,6 +18,7 @@ _PACKAGES = (
     *("grep", "gzip", "hostname", "init-system-helpers", "iproute2", "kmod", "libc-bin", "login"),
     *("libpam-modules", "libpam-runtime", "mawk", "mount", "passwd", "procps", "python3", "sed"),
     *("smartmontools", "systemd", "systemd-sysv", "tar", "udev", "util-linux", "dpkg", "perl-base"),
+    "dmsetup",
 )
 
 #: Units that the lab does not need. With them a boot takes 30 seconds, without them a third of
@@ -48,14 +51,34 @@ done > "$1/var/lib/dpkg/status"
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """What an image has besides the lab's own packages.
+
+    name: of the image. packages: further packages. source: the module that defines it, whose
+    changes rebuild the image. megabytes: size of the image. configure: changes the tree.
+    """
+
+    name: str
+    packages: tuple[str, ...] = ()
+    source: Path = Path(__file__)
+    megabytes: int = 1500
+    configure: Callable[[Path], None] | None = None
+
+
 def root(kernel: Kernel) -> Path:
     """Creates an ext4 image with the guest agent and the software drives."""
-    sources = [Path(__file__), *_GUEST.rglob("*.py"), *_GUEST.rglob("*.service")]
-    name = f"root-{kernel.release}-{cache.digest(sources)}.ext4"
-    return cache.made(name, lambda new: _make(new, kernel))
+    return extended(kernel, Addition("root"))
 
 
-def _make(image: Path, kernel: Kernel) -> None:
+def extended(kernel: Kernel, addition: Addition) -> Path:
+    """Creates the same image with an addition."""
+    sources = [Path(__file__), *_GUEST.rglob("*.py"), *_GUEST.rglob("*.service"), addition.source]
+    name = f"{addition.name}-{kernel.release}-{cache.digest(sources)}.ext4"
+    return cache.made(name, lambda new: _make(new, kernel, addition))
+
+
+def _make(image: Path, kernel: Kernel, addition: Addition) -> None:
     tree = image.with_suffix(".tree")
     hook = image.with_suffix(".sh")
     hook.write_text(_STATUS)
@@ -65,7 +88,7 @@ def _make(image: Path, kernel: Kernel) -> None:
             "--quiet",
             "--mode=root",
             "--variant=extract",
-            f"--include={','.join(_PACKAGES)}",
+            f"--include={','.join((*_PACKAGES, *addition.packages))}",
             f'--extract-hook=sh {hook} "$1"',
             "--dpkgopt=path-exclude=/usr/share/doc/*",
             "--dpkgopt=path-exclude=/usr/share/locale/*",
@@ -74,7 +97,10 @@ def _make(image: Path, kernel: Kernel) -> None:
         )
         _configure(tree)
         _put_in(tree, kernel)
-        cache.run("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d", tree, image, "1500M")
+        if addition.configure is not None:
+            addition.configure(tree)
+        made = ("mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-d")
+        cache.run(*made, tree, image, f"{addition.megabytes}M")
     finally:
         shutil.rmtree(tree, ignore_errors=True)
         hook.unlink(missing_ok=True)

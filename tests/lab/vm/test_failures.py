@@ -4,11 +4,13 @@ import time
 from pathlib import Path
 
 from tests.alerts.page_story import Story
+from tests.duration import at_most
 from tests.end_to_end.page import Page
 from tests.lab.vm import drives
 from tests.lab.vm.host import Host, device, up
 
-_STUCK_SECONDS = 60
+#: Longer than all that the test does meanwhile, and shorter than the timeout of the kernel.
+_STUCK_SECONDS = 100
 
 #: Longer than the timeout of smartctl and its end, and shorter than the timeout of the kernel.
 _FIRST_POLL_SECONDS = 100
@@ -77,9 +79,8 @@ def test_a_slow_drive_does_not_delay_others(host: Host, tmp_path: Path) -> None:
     host.set(serial, health_delay_seconds=0)
     assert {0.0} == {value for who, value in up(page).items() if who == serial}
     assert {1.0} == {value for who, value in up(page).items() if who != serial}
-    asked = time.monotonic()
-    host.page()
-    assert time.monotonic() - asked < 2
+    with at_most(2):
+        host.page()
     checked = host.check()
     assert 2 == checked.status
     (text,) = checked.texts(serial)
@@ -92,7 +93,7 @@ def test_a_slow_drive_does_not_delay_others(host: Host, tmp_path: Path) -> None:
             up(page)[serial] == 1
             and not any(value for _, value in page.find("ssd_command_stuck", command="smartctl"))
         ),
-        seconds=90,
+        seconds=150,
     )
     assert time.monotonic() - began >= _STUCK_SECONDS - 10
 
