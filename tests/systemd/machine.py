@@ -205,6 +205,8 @@ def _running(script: str, work: Path, group: Path) -> Iterator[Machine]:
         )
         try:
             _await_boot(manager, process, log)
+            # systemd also reports slow jobs. A full queue would block nspawn, and then systemd.
+            manager.close()
             yield Machine(_leader(group))
         finally:
             process.send_signal(signal.SIGKILL)

@@ -324,6 +324,18 @@ def test_a_stop_is_clean_and_removes_the_documents(machine: Machine) -> None:
     assert machine.run("ls", "/run/ssd-smart-agent").returncode != 0
 
 
+@pytest.mark.slow
+def test_systemd_responds_during_slow_jobs(machine: Machine) -> None:
+    """It reports a job of more than 5 s three times a second, and the test reads no reports."""
+    unit = "/run/systemd/system/slow-job.service"
+    text = "[Service]\nType=oneshot\nTimeoutStartSec=infinity\nExecStart=sleep 20\n"
+    with changed(machine, unit, text):
+        machine.systemctl("daemon-reload")
+        machine.systemctl("start", "slow-job")
+        assert "inactive" == machine.show("slow-job", "ActiveState")
+    machine.systemctl("daemon-reload")
+
+
 def test_units_run_on_a_read_only_root() -> None:
     try:
         with booted(is_readonly=True) as machine:
