@@ -5,11 +5,15 @@ docs/limits.md states the two ceilings. `MemoryMax=` of the units is above them.
 
 import http
 import re
+import string
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from exporter.smart.document_directory import HEARTBEAT_FILE
+from exporter.smart.poll_document import Heartbeat, PollDocument, encoded, file_name
 from tests.duration import wait_until
 from tests.end_to_end.agent import Agent
 from tests.end_to_end.daemon import Daemon
@@ -50,16 +54,17 @@ def huge_kernel_files(host: Host, text: str) -> None:
 
 
 def many_servers(host: Host, root: Path) -> None:
-    """200 processes called mysqld: each has own mounts, and option files with broken lines."""
+    """100 processes called mysqld: each has own mounts, and option files with broken lines."""
     broken = root / "broken.cnf"
     broken.write_text("!\n" * 500_000)
     (root / "main.cnf").write_text(
         f"!include {broken}\n" * 64 + "[mysqld]\ntmpdir=" + "/t:" * 70_000
     )
     host.mounts(trees.mount_line("8:1", "/"))
-    for pid in range(100, 300):
-        own = trees.mount_line("8:1", "/", options=f"rw,ns={pid}")
-        mounts = own + "".join(trees.mount_line("8:1", f"/m/{n}") for n in range(3000))
+    # These mounts are within the limit of one namespace.
+    more = "".join(trees.mount_line("8:1", f"/m/{n}") for n in range(12_000))
+    for pid in range(100, 200):
+        mounts = trees.mount_line("8:1", "/", options=f"rw,ns={pid}") + more
         argv = ["mysqld", f"--defaults-file={root / 'main.cnf'}", f"--tmpdir={'/t:' * 30_000}"]
         trees.process(host.proc, pid, argv, mounts, cgroup=f"0::/a.slice/{pid}.service")
 
@@ -142,26 +147,57 @@ def report_of(kind: str) -> bytes:
         "values within the limit": "[]," * 45_000 + "[]",
         "attributes": '{"id":1},' * 30_000 + "{}",
         "text": '"' + "x" * 900_000 + '"',
-        "endless": "0," * 5_000_000,
+        "values of 4 MB": "[]," * 1_300_000 + "[]",
+        "endless": "[]," * 5_000_000,
     }[kind]
     head = '{"device":{"name":"/dev/sda","type":"sat","protocol":"ATA"},"serial_number":"S",'
     return f'{head}"ata_smart_attributes":{{"table":[{inner}]}}}}'.encode()
 
 
-REPORTS = ("values", "values within the limit", "attributes", "text", "endless")
+#: The reports within the limits, and those beyond one.
+ACCEPTED = ("values within the limit", "attributes", "text")
+REPORTS = (*ACCEPTED, "values", "values of 4 MB", "endless")
 
 
 @pytest.mark.parametrize("kind", REPORTS)
 def test_documents_of_the_agent(tmp_path: Path, kind: str) -> None:
-    """The daemon reads 20 documents with hostile reports, larger than an agent writes them."""
+    """The daemon reads 20 documents with hostile reports, also larger than an agent writes them."""
     host = Host(tmp_path)
     place = tmp_path / "run"
     place.mkdir(mode=0o750)
-    for number in range(20):
-        text = f'{{"version":1,"path":"/dev/sd{number}","report":{report_of(kind).decode()}}}'
-        (place / f"drive-sd{number}.json").write_text(text)
+    drives = tuple((f"/dev/sd{letter}", "sat") for letter in string.ascii_lowercase[:20])
+    now = time.time()
+    for path, type_ in drives:
+        empty = PollDocument(
+            path=path,
+            type=type_,
+            result="success",
+            began_at=now,
+            seconds=1.0,
+            interval_seconds=900.0,
+            exit_status=0,
+            is_daily=True,
+            message="",
+            last_success_at=now,
+            counts={"success": 1},
+            report={},
+        )
+        report = report_of(kind).replace(b'"S"', f'"S{path}"'.encode())
+        text = encoded(empty).removesuffix(b"{}}") + report + b"}"
+        file = place / file_name(path, type_, is_daily=True)
+        file.write_bytes(text)
+        file.chmod(0o640)
+    heartbeat = Heartbeat(now, 3600.0, now, drives, (), "")
+    (place / HEARTBEAT_FILE).write_bytes(encoded(heartbeat))
+    (place / HEARTBEAT_FILE).chmod(0o640)
     config = f'smart.source = "directory"\nsmart.directory = "{place}"\n'
-    check_daemon(tmp_path, host, config=config)
+
+    def are_read(page: Page) -> bool:
+        if kind in ACCEPTED:
+            return len(page.labels("ssd_device_up", "device")) == len(drives)
+        return page.value("ssd_collector_success", collector="smart") == 0
+
+    check_daemon(tmp_path, host, are_read, config=config)
 
 
 @pytest.mark.parametrize("kind", REPORTS)
@@ -187,10 +223,25 @@ def test_output_of_smartctl(tmp_path: Path, kind: str) -> None:
         assert peak_kilobytes(agent.process.pid) < AGENT_KILOBYTES
 
 
-def check_daemon(tmp_path: Path, host: Host, *, config: str = "") -> None:
-    """Starts a daemon, requests pages until it has sampled, and compares its largest memory."""
+def is_surveyed(page: Page) -> bool:
+    """The first survey, which also reads the servers, has reported that there is no disk."""
+    return page.value("ssd_collector_success", collector="device") == 0
+
+
+def check_daemon(
+    tmp_path: Path,
+    host: Host,
+    is_read: Callable[[Page], bool] = is_surveyed,
+    *,
+    config: str = "",
+) -> None:
+    """Starts a daemon, waits until it has read its inputs, and compares its largest memory.
+
+    host: a host without disks.
+    is_read: returns whether a page shows that the hostile input was read.
+    """
     with Daemon(tmp_path / "daemon", *host.flags, "--path.rootfs=/", config=config) as daemon:
-        await_page(daemon)
+        wait_until(lambda: is_read(await_page(daemon)), "a page with the hostile input")
         # The samples are counted even if the files cannot be used.
         await_samples(daemon)
         assert peak_kilobytes(daemon.process.pid) < DAEMON_KILOBYTES, daemon.log[-2000:]

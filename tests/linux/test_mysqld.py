@@ -164,16 +164,21 @@ def test_bounded_option_bytes(tmp_path: Path) -> None:
 
 
 def test_bounded_option_bytes_of_all_servers(tmp_path: Path) -> None:
-    """One server's option files cannot use up what others need, because the oldest come first."""
+    """The option files of all servers are read up to a total of 8 MiB, the oldest server first."""
     write(tmp_path, "/etc/my.cnf", "[mysqld]\ndatadir=/data/real\n")
     trees.process(tmp_path / "proc", 9, ["mysqld"], HOST)
-    write(tmp_path, "/conf.d/a.cnf", "[mysqld]\n" + "#" * (240 << 10))
-    write(tmp_path, "/main", "!include /conf.d/a.cnf\n" * 64)
+    comment = "#" * (240 << 10)
+    write(tmp_path, "/conf.d/first.cnf", f"{comment}\n")
+    write(tmp_path, "/conf.d/last.cnf", f"{comment}\n[mysqld]\ndatadir=/data/complete\n")
+    # Four files are within the limit of one server, and 34 within that of all.
+    write(tmp_path, "/main", "!include /conf.d/first.cnf\n" * 3 + "!include /conf.d/last.cnf\n")
     for pid in range(10, 40):
         trees.process(tmp_path / "proc", pid, ["mysqld", "--defaults-file=/main"], HOST)
     parsed = parse(tmp_path)
-    assert directories(parsed.value[0])["mysql-data"] == "/data/real"
     assert len(parsed.value) == 31
+    found = [directories(server)["mysql-data"] for server in parsed.value]
+    assert ["/data/real", *["/data/complete"] * 8] == found[:9]
+    assert "/data/complete" not in found[9:]
     assert limits(parsed.faults)
 
 

@@ -7,12 +7,14 @@ import shutil
 import socket
 import ssl
 from collections.abc import Callable
+from http import HTTPStatus
 from pathlib import Path
 
 import bcrypt
 import pytest
 
 from exporter.errors import ConfigError
+from exporter.web.http_message import plain_response
 from exporter.web.security import ReloadableSecurity, load_security
 from exporter.web.server import HttpServer
 from tests.web.http_client import (
@@ -235,11 +237,19 @@ def test_a_connection_without_tls_is_closed_when_a_reload_requires_tls(
         assert PAGE == send_request(server, context=trusting).body
 
 
-def test_a_request_after_a_changed_file_is_not_answered_without_tls(web_config: Path) -> None:
+@pytest.mark.parametrize("path", ["/metrics", "/fast"], ids=["from a worker", "from the loop"])
+def test_a_request_after_a_changed_file_is_not_answered_without_tls(
+    web_config: Path, path: str
+) -> None:
     web_config.write_text("")
-    with serving(web_config=web_config) as server, kept(server) as idle, kept(server) as asking:
+    fast = {"/fast": lambda: plain_response(HTTPStatus.OK, "answered")}
+    with (
+        serving(web_config=web_config, fast=fast) as server,
+        kept(server) as idle,
+        kept(server) as asking,
+    ):
         web_config.write_text(TLS)
-        asking.sendall(GET)
+        asking.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         assert b"" == received_until_close(asking)
         assert is_closed(idle)
 
