@@ -106,8 +106,8 @@ def test_kill_9_loses_nothing_that_was_flushed(path: Path) -> None:
                 first = writer.stdout.readline()
                 time.sleep(chance.random() * 0.02)
                 writer.send_signal(signal.SIGKILL)
-                said = [first, *writer.stdout]
-            last = max(int(line) for line in said if line.endswith("\n"))
+                lines = [first, *writer.stdout]
+            last = max(int(line) for line in lines if line.endswith("\n"))
         history = WearHistory.open(path)
         newest = {history.observations(f"drive {drive}")[-1].at / DAY for drive in range(24)}
         history.close()
@@ -118,7 +118,7 @@ def test_kill_9_loses_nothing_that_was_flushed(path: Path) -> None:
         assert [("ok",)] == reader.execute("PRAGMA integrity_check").fetchall()
 
 
-def test_a_full_disk_costs_nothing_that_was_there_and_nothing_new(
+def test_a_full_disk_loses_neither_old_nor_new_rows(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A file size limit simulates a full disk: the write fails in the same way for SQLite."""
@@ -135,8 +135,8 @@ def test_a_full_disk_costs_nothing_that_was_there_and_nothing_new(
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
-    (said,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert "new rows of wear are kept in memory until it can be; repair the disk" in said.message
+    (message,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert "new rows of wear are kept in memory until it can be; repair the disk" in message.message
     assert list(range(1, 300)) == [seen.at / DAY for seen in history.observations(KEY)]
     history.flush()
     assert "can be written again; nothing is lost" in caplog.messages[-1]
@@ -191,7 +191,7 @@ def test_a_disk_that_is_full_from_the_start(small_disk: Path) -> None:
     assert [1] == found(small_disk / "history.sqlite")
 
 
-def test_a_directory_that_is_gone_costs_one_warning_and_heals(
+def test_a_missing_directory_is_one_warning_until_it_exists_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "state" / "history.sqlite"
@@ -221,8 +221,8 @@ history.close()
 """
 
 
-def test_a_file_that_may_only_be_read_is_read_and_left(tmp_path: Path) -> None:
-    """As after a file system was remounted read-only."""
+def test_a_read_only_file_is_read_and_not_changed(tmp_path: Path) -> None:
+    """For example, the file system was remounted read-only."""
     # Not below tmp_path, which other users cannot enter.
     directory = Path(tempfile.mkdtemp())
     path = directory / "history.sqlite"
@@ -257,11 +257,11 @@ def test_a_command_beside_the_daemon_reads_and_changes_nothing(path: Path) -> No
     assert [1, 3] == found(path)
 
 
-@pytest.mark.parametrize("content", [None, b"", b"rubbish" * 1000])
+@pytest.mark.parametrize("content", [None, b"", b"invalid" * 1000])
 def test_a_command_neither_creates_nor_repairs_the_file(
     path: Path, caplog: pytest.LogCaptureFixture, content: bytes | None
 ) -> None:
-    """Else root's `check` leaves a file that the daemon may not write."""
+    """Otherwise root's `check` could create a file that the daemon cannot write."""
     if content is not None:
         path.write_bytes(content)
     command = WearHistory.open(path, read_only=True)
@@ -270,20 +270,18 @@ def test_a_command_neither_creates_nor_repairs_the_file(
     command.close()
     assert ([] if content is None else [path]) == list(path.parent.iterdir())
     assert content is None or content == path.read_bytes()
-    (said,) = caplog.messages
-    assert "the wear history is not used" in said
+    (message,) = caplog.messages
+    assert "the wear history is not used" in message
 
 
 @pytest.mark.parametrize("name", ["a b%20?mode=ro#.sqlite", "\udcff.sqlite"])
-def test_the_files_name_may_be_any(tmp_path: Path, name: str) -> None:
+def test_the_file_can_have_any_name(tmp_path: Path, name: str) -> None:
     written(tmp_path / name, 1)
     assert [1] == found(tmp_path / name)
     assert [name] == os.listdir(tmp_path)
 
 
-def test_a_file_of_a_later_version_is_kept_aside(
-    path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_file_of_a_later_version_is_renamed(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     written(path, 1)
     with contextlib.closing(sqlite3.connect(path)) as file:
         file.execute(f"PRAGMA user_version = {VERSION + 1}")
@@ -298,12 +296,12 @@ def test_a_file_of_a_later_version_is_kept_aside(
 @pytest.mark.parametrize(
     "schema",
     [
-        "CREATE TABLE somebody_elses (a)",
+        "CREATE TABLE of_another_program (a)",
         f"CREATE TABLE observation (a); PRAGMA user_version = {VERSION}",
         f"CREATE TABLE drive (id, key); PRAGMA user_version = {VERSION}",
     ],
 )
-def test_a_database_of_another_make_is_kept_aside(path: Path, schema: str) -> None:
+def test_a_database_with_other_tables_is_renamed(path: Path, schema: str) -> None:
     with contextlib.closing(sqlite3.connect(path)) as file:
         file.executescript(schema)
     written(path, 1)
@@ -311,21 +309,21 @@ def test_a_database_of_another_make_is_kept_aside(path: Path, schema: str) -> No
     assert 1 == len(aside(path))
 
 
-def test_a_directory_in_place_of_the_file_is_kept_aside(path: Path) -> None:
+def test_a_directory_in_place_of_the_file_is_renamed(path: Path) -> None:
     path.mkdir()
     written(path, 1)
     assert [1] == found(path)
     assert 1 == len(aside(path))
 
 
-def test_a_file_too_large_to_be_ours_is_kept_aside(path: Path) -> None:
+def test_a_file_that_is_too_large_is_renamed(path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(1 << 40)
     written(path, 1)
     assert [1] == found(path)
 
 
-def test_a_file_that_breaks_under_way_costs_what_it_held(path: Path) -> None:
+def test_a_file_that_is_damaged_during_use_loses_only_its_own_rows(path: Path) -> None:
     written(path, *range(1, 50))
     history = WearHistory.open(path)
     history.record(KEY, day(50))
@@ -337,8 +335,8 @@ def test_a_file_that_breaks_under_way_costs_what_it_held(path: Path) -> None:
     assert 1 == len(aside(path))
 
 
-def test_an_old_journal_is_not_rolled_into_a_new_file(path: Path) -> None:
-    path.write_bytes(b"rubbish" * 1000)
+def test_an_old_journal_is_not_applied_to_a_new_file(path: Path) -> None:
+    path.write_bytes(b"invalid" * 1000)
     journal = path.with_name("history.sqlite-journal")
     journal.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + b"\0" * 4096)
     written(path, 1)
@@ -360,7 +358,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def usable(path: Path, content: bytes) -> None:
     """With any content of the file, no error is raised, and new rows can be read again.
 
-    After a day at the latest: a row whose date alone has gone bad may lie in the future.
+    New rows are accepted after a day at the latest, because an old row can have a wrong date in the
+    future.
     """
     for left in path.parent.iterdir():
         left.unlink()
@@ -384,21 +383,25 @@ _QUICK = settings(
 )
 
 
-def test_a_broken_name_that_sqlite_quotes(path: Path, whole: bytes) -> None:
-    """Python cannot decode such a message, and raises another error in its place."""
+def test_a_message_of_sqlite_that_is_not_utf_8_raises_no_error(path: Path, whole: bytes) -> None:
+    """Python cannot decode such a message, and raises UnicodeDecodeError instead."""
     usable(path, whole.replace(b"sqlite_autoindex_drive_1", b"sqlite_autoindex_dr\xffve_1"))
 
 
 @_QUICK
 @given(cut=st.floats(0, 1))
-def test_a_file_cut_off_anywhere(path: Path, whole: bytes, cut: float) -> None:
+def test_a_file_that_is_cut_off_anywhere_raises_no_error(
+    path: Path, whole: bytes, cut: float
+) -> None:
     usable(path, whole[: int(cut * len(whole))])
 
 
 @_QUICK
 @given(data=st.data())
-def test_a_file_with_bytes_gone_bad_anywhere(path: Path, whole: bytes, data: st.DataObject) -> None:
-    """Half of them in the first page, which says what the rest is."""
+def test_a_file_with_changed_bytes_raises_no_error(
+    path: Path, whole: bytes, data: st.DataObject
+) -> None:
+    """Half of the changes are in the first page, which describes the file."""
     content = bytearray(whole)
     places = st.integers(0, 200) | st.integers(0, len(whole) - 1)
     for place, byte in data.draw(st.lists(st.tuples(places, st.integers(0, 255)), max_size=8)):
@@ -408,12 +411,12 @@ def test_a_file_with_bytes_gone_bad_anywhere(path: Path, whole: bytes, data: st.
 
 @_QUICK
 @given(content=st.binary(max_size=5000))
-def test_a_file_of_anything(path: Path, content: bytes) -> None:
+def test_a_file_with_any_content_raises_no_error(path: Path, content: bytes) -> None:
     usable(path, content)
 
 
 @pytest.mark.parametrize("place", range(100))
-def test_each_byte_of_the_header_gone_bad(path: Path, whole: bytes, place: int) -> None:
+def test_each_byte_of_the_header_can_be_wrong(path: Path, whole: bytes, place: int) -> None:
     for byte in (0, 255, whole[place] ^ 1):
         usable(path, whole[:place] + bytes([byte]) + whole[place + 1 :])
 
