@@ -5,6 +5,7 @@ import logging
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -158,9 +159,13 @@ def test_a_save_to_a_missing_directory_raises_oserror(tmp_path: Path) -> None:
         StateFile(tmp_path / "gone").save({})
 
 
-def test_only_the_owner_can_read_the_file(tmp_path: Path) -> None:
-    StateFile(tmp_path).save({})
-    assert 0o600 == (tmp_path / "state.json").stat().st_mode & 0o777
+def test_only_the_owner_can_open_the_file_and_the_lock_file(tmp_path: Path) -> None:
+    """Everyone who can open the lock file can hold the lock, and so prevent a start."""
+    state = StateFile(tmp_path)
+    state.hold()
+    state.save({})
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
+    assert {"state.json": 0o600, "daemon.lock": 0o600} == modes
 
 
 _SAVER = """

@@ -4,6 +4,7 @@ import json
 import logging
 import random
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -97,6 +98,13 @@ def test_a_run_is_charged_twice_fios_bytes_or_the_devices_if_greater(
     assert charged == budget.settle(fio, device)
     assert DAY_BYTES - charged == budget.remaining("sda").day_bytes
     assert budget.remaining("sda") == machine.start().remaining("sda")
+
+
+def test_only_the_owner_can_open_the_files_of_the_budget(machine: Machine) -> None:
+    """Everyone who can open the lock file can hold the lock, and so prevent all probes."""
+    machine.start().reserve("sda", "burst", 4 * MIB)
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in machine.directory.iterdir()}
+    assert {0o600} == set(modes.values()), modes
 
 
 def test_settling_twice_charges_once(machine: Machine) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -42,6 +43,16 @@ def test_the_first_usable_directory_is_used(tmp_path: Path) -> None:
     assert one.acquire()
     assert ["ssd-exporter-probe.lock"] == os.listdir(tmp_path)
     one.release()
+
+
+def test_other_users_cannot_read_a_new_lock_file(tmp_path: Path) -> None:
+    """Everyone who can open the file can hold the lock, and so prevent all probes."""
+    before = os.umask(0)
+    try:
+        assert HostLock((tmp_path,)).acquire()
+    finally:
+        os.umask(before)
+    assert 0o640 == stat.S_IMODE((tmp_path / "ssd-exporter-probe.lock").stat().st_mode)
 
 
 def test_a_link_or_a_pipe_is_not_used_as_the_lock_file(tmp_path: Path) -> None:
