@@ -168,20 +168,7 @@ def test_documents_of_the_agent(tmp_path: Path, kind: str) -> None:
     drives = tuple((f"/dev/sd{letter}", "sat") for letter in string.ascii_lowercase[:20])
     now = time.time()
     for path, type_ in drives:
-        empty = PollDocument(
-            path=path,
-            type=type_,
-            result="success",
-            began_at=now,
-            seconds=1.0,
-            interval_seconds=900.0,
-            exit_status=0,
-            is_daily=True,
-            message="",
-            last_success_at=now,
-            counts={"success": 1},
-            report={},
-        )
+        empty = PollDocument(path, type_, "success", now, 0.1, 900.0, 0, is_daily=True)
         report = report_of(kind).replace(b'"S"', f'"S{path}"'.encode())
         text = encoded(empty).removesuffix(b"{}}") + report + b"}"
         file = place / file_name(path, type_, is_daily=True)
