@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from tests.soak.run import Result, Soak
-from tests.soak.slope import Verdict, slope
+from tests.soak.slope import Verdict, minima, slope
 
 _KILOBYTE, _MEGABYTE = 1 << 10, 1 << 20
 
@@ -36,6 +36,11 @@ MAX_PROBE_FILES_PER_HOUR = 64 * _KILOBYTE
 
 #: Maximum growth of the number of series per hour. A drive adds a series per result of its polls.
 MAX_SERIES_PER_HOUR = 100.0
+
+#: The slope of a count is that of its minimum in each window of this many seconds. Descriptors and
+#: threads are also used for moments: for a program that runs, a connection, a step of a probe.
+_WINDOW_SECONDS = 300.0
+_COUNTS = ("descriptors", "threads")
 
 _NOTE = """\
 The verdict compares the slope with its bound, with a margin of four standard errors. Undecided: a
@@ -86,6 +91,8 @@ def table(result: Result) -> tuple[list[str], bool]:
     for name, runs in sorted(result.runs.items()):
         bound, unit, shown = next(row for end, row in BOUNDS.items() if name.endswith(end))
         values = [value / unit for run in runs for _, value in run]
+        if name.endswith(_COUNTS):
+            runs = [minima(run, _WINDOW_SECONDS) for run in runs]
         found = slope(runs)
         if found is None:
             lines.append(f"{name:26} too few measurements")

@@ -85,10 +85,10 @@ class Result:
     def add(self, name: str, at: float, value: float) -> None:
         self.runs.setdefault(name, [[]])[-1].append((at, value))
 
-    def restart(self, prefix: str) -> None:
-        """Starts a new run of all measurements of a process."""
+    def restart(self, process: str) -> None:
+        """Starts a new run of all measurements of a process, `agent` or `daemon`."""
         for name, runs in self.runs.items():
-            if name.startswith(prefix):
+            if name.startswith(f"{process}: "):
                 runs.append([])
 
     def count(self, event: str) -> None:
@@ -226,9 +226,7 @@ class Soak:
         self.result.count("restarts")
 
     def _started(self, name: str) -> None:
-        self.result.restart(f"{name}: memory")
-        self.result.restart(f"{name}: descriptors")
-        self.result.restart(f"{name}: threads")
+        self.result.restart(name)
         warm_up = min(_WARM_UP_SECONDS, _WARM_UP_RATIO * self._part)
         self._warm_at[name] = time.monotonic() + warm_up
         self._started_at = time.monotonic()

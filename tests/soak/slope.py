@@ -60,6 +60,19 @@ def slope(runs: Sequence[Sequence[Point]]) -> Slope | None:
     return Slope(per_second * _HOUR, error * _HOUR, max(run[-1][0] - run[0][0] for run in used))
 
 
+def minima(run: Sequence[Point], seconds: float) -> list[Point]:
+    """Returns the smallest value of each window of this length, at the middle of the window.
+
+    A count that rises for moments, such as that of descriptors while a program runs, has a
+    constant minimum. A leak raises it. A window that is not complete is omitted.
+    """
+    windows: dict[int, list[float]] = {}
+    for at, value in run:
+        windows.setdefault(int((at - run[0][0]) // seconds), []).append(value)
+    complete = list(windows.items())[:-1]
+    return [(run[0][0] + (number + 0.5) * seconds, min(values)) for number, values in complete]
+
+
 def _centred(run: Sequence[Point]) -> list[Point]:
     mean_time = sum(t for t, _ in run) / len(run)
     mean_value = sum(value for _, value in run) / len(run)

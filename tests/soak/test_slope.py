@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from tests.soak.slope import Point, Slope, Verdict, slope
+from tests.soak.run import Result
+from tests.soak.slope import Point, Slope, Verdict, minima, slope
 
 
 def run(start: float, value: float, per_hour: float, count: int = 100) -> list[Point]:
@@ -46,3 +47,30 @@ def test_the_verdict_depends_on_the_error() -> None:
 def test_a_steep_slope_of_a_short_run_is_undecided() -> None:
     """A process fills its caches after its start."""
     assert Verdict.UNDECIDED is Slope(10.0, 1.0, 600.0).verdict(5.0)
+
+
+def test_a_leak_shows_in_the_minima_of_a_count_that_rises_for_moments() -> None:
+    chance = random.Random(1)
+    busy = [(10.0 * i, 9.0 + chance.choice((0, 0, 2, 5))) for i in range(700)]
+    leaking = [(at, value + at // 1800) for at, value in busy]
+    constant, growing = slope([minima(busy, 300)]), slope([minima(leaking, 300)])
+    assert constant is not None
+    assert growing is not None
+    assert Verdict.WITHIN is constant.verdict(0.05)
+    assert Verdict.TOO_STEEP is growing.verdict(0.05)
+    noisy = slope([busy])
+    assert noisy is not None
+    assert Verdict.UNDECIDED is noisy.verdict(0.05)
+
+
+def test_a_window_that_is_not_complete_has_no_minimum() -> None:
+    assert [(5.0, 1.0)] == minima([(0.0, 2.0), (9.0, 1.0), (10.0, 7.0)], 10)
+    assert [] == minima([], 10)
+
+
+def test_all_measurements_of_a_restarted_process_begin_a_new_run() -> None:
+    result = Result()
+    for name in ("agent: resident memory", "agent: threads", "daemon: threads", "files: state"):
+        result.add(name, 0.0, 1.0)
+    result.restart("agent")
+    assert [2, 2, 1, 1] == [len(runs) for runs in result.runs.values()]
