@@ -47,9 +47,6 @@ _LOCK_DIRECTORY = "run/lock"
 
 log = logging.getLogger(__name__)
 
-#: The latest time in the state file, in seconds of Unix time: the year 5138.
-_MAX_UNIX_TIME = 1e11
-
 
 class ProbeMonitor:
     """Owns the scheduled probes of one host.
@@ -219,7 +216,7 @@ def _times(saved: Any, directories: Sequence[Path]) -> dict[str, dict[str, float
         of_directory = saved.get(path) if isinstance(saved, Mapping) else None
         known = of_directory.items() if isinstance(of_directory, Mapping) else ()
         checked = {
-            name: untrusted_file.number(value, 0, _MAX_UNIX_TIME)
+            name: untrusted_file.number(value, 0, untrusted_file.MAX_UNIX_TIME)
             for name, value in known
             if name in profiles.PROFILES
         }

@@ -30,6 +30,11 @@ _KINDS = (
 )
 
 
+#: The latest time that a file may contain, in seconds of Unix time: the year 5138. A later time is
+#: an error, and an entry with it would never become too old.
+MAX_UNIX_TIME = 1e11
+
+
 class UnusableFile(OSError):
     """The file exists, but is not a regular file, is too large, or is not trusted.
 

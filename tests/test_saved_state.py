@@ -64,6 +64,11 @@ def _baseline() -> dict[str, Any]:
     return {"read": [[10, 50.0], [11, 40.0]], "write": [[20, 90.0]]}
 
 
+def _role(name: str) -> dict[str, Any]:
+    place = {"name": "mysql-data", "directory": f"/{name}/mysql", "mountpoint": f"/{name}"}
+    return place | {"cgroup": f"/system.slice/{name}.service", "seen_at": 1_699_999_000.0}
+
+
 def _state() -> dict[str, Any]:
     """A state in which each kind of entry occurs twice. The second one is changed by the tests."""
     counter = counter_state(MonotonicCounter(90.0, 5.0), _BOOT_ID, at_end=True)
@@ -74,6 +79,7 @@ def _state() -> dict[str, Any]:
         "events": {"good": [[20_000, "missing", 1]], "bad": [[20_000, "missing", 1]]},
         "idle": counter,
         "iowait": dict(counter),
+        "roles": [_role("good"), _role("bad")],
         "probe": {
             "rounds": {"good": _series(), "bad": _series()},
             "ran_at": {
@@ -89,6 +95,7 @@ _BAD_ENTRIES: tuple[tuple[Any, ...], ...] = (
     ("baselines", "bad"),
     ("events", "bad"),
     ("iowait",),
+    ("roles", 1),
     ("probe", "rounds", "bad"),
     ("probe", "ran_at", str(_DIRECTORY), "page_read"),
 )
@@ -174,6 +181,7 @@ def _check_good_entries(started: _Started) -> None:
     assert _drive("good") in saved["inventory"]
     assert [[20_000, "missing", 1]] == saved["events"]["good"]
     assert saved["idle"]["seconds"] >= 90.0
+    assert _role("good") in saved["roles"]
 
 
 def test_a_valid_state_is_restored() -> None:
@@ -181,6 +189,7 @@ def test_a_valid_state_is_restored() -> None:
         _check_good_entries(started)
         saved = started.monitor.to_state()
         assert {"good", "bad"} == set(saved["baselines"]) == set(saved["probe"]["rounds"])
+        assert set(_state()) == {"version", *saved}, "the state of this file lacks an entry"
 
     _started(json.dumps(_state()), check)
 

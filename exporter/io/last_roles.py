@@ -7,6 +7,7 @@ role again at each survey.
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from exporter import untrusted_file
 from exporter.linux.mysqld import MysqlServer
 from exporter.linux.topology import RememberedRole, StorageRole
 
@@ -30,7 +31,8 @@ def remembered_roles(
     """Returns the roles of the running servers, and the last roles of servers that have ended.
 
     A role of a server that has ended is dropped if a server runs in the same control group, because
-    that server has its own roles, or if the server was last seen too long ago.
+    that server has its own roles, or if the server was last seen too long ago. A time in the future
+    comes from a clock that was wrong, and counts like one in the past.
 
     now: the current time in seconds of Unix time.
     keep_days: the time after which the role of a server that has ended is dropped, in days.
@@ -50,7 +52,7 @@ def remembered_roles(
         for role in before
         if role.cgroup not in current
         and role.place not in places
-        and now - role.seen_at_unix_time <= keep_days * _DAY_SECONDS
+        and abs(now - role.seen_at_unix_time) <= keep_days * _DAY_SECONDS
     ]
     return tuple([*running, *ended][:_MAX_REMEMBERED])
 
@@ -83,11 +85,12 @@ def _saved_role(saved: Any) -> RememberedRole | None:
     if not isinstance(saved, dict):
         return None
     texts = [saved.get(key) for key in ("name", "directory", "mountpoint")]
-    cgroup, seen_at = saved.get("cgroup"), saved.get("seen_at")
+    cgroup = saved.get("cgroup")
     if not all(isinstance(text, str) and 0 < len(text) <= _MAX_PATH for text in texts):
         return None
-    if not isinstance(seen_at, int | float) or isinstance(seen_at, bool):
+    seen_at = untrusted_file.number(saved.get("seen_at"), 0, untrusted_file.MAX_UNIX_TIME)
+    if seen_at is None:
         return None
     name, directory, mountpoint = map(str, texts)
     group = cgroup if isinstance(cgroup, str) and len(cgroup) <= _MAX_PATH else None
-    return RememberedRole(name, directory, mountpoint, (), group, float(seen_at))
+    return RememberedRole(name, directory, mountpoint, (), group, seen_at)

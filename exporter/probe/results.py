@@ -168,8 +168,6 @@ _MAX_SERIES = 64
 _MAX_KEY_LENGTH = 512
 #: Largest number of the state file. Sums and products of such numbers are finite.
 _MAX_NUMBER = 1e18
-#: The latest time in the state file, in seconds of Unix time: the year 5138.
-_MAX_UNIX_TIME = 1e11
 
 #: With blocks of at least this size in bytes, the value of a round is the throughput. With smaller
 #: blocks, it is the IOPS.
@@ -320,7 +318,7 @@ def _parse_series(value: Any) -> _Series | None:
 def _parse_round(row: Any) -> Round | None:
     if not isinstance(row, list) or len(row) != 3 or not isinstance(row[2], bool):
         return None
-    at, value = untrusted_file.number(row[0], 0, _MAX_UNIX_TIME), _number(row[1])
+    at, value = untrusted_file.number(row[0], 0, untrusted_file.MAX_UNIX_TIME), _number(row[1])
     return None if at is None or value is None else Round(at, value, row[2])
 
 

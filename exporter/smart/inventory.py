@@ -22,10 +22,6 @@ _MAX_DRIVES = 8192
 #: shorter.
 _MAX_TEXT_CHARACTERS = 256
 
-#: Limit of the times in a state file, in seconds of Unix time: the year 5138. A drive with a later
-#: time would never be removed from a full inventory, which drops the drives seen longest ago.
-_MAX_UNIX_TIME = 1e11
-
 
 @dataclass(frozen=True, slots=True)
 class KnownDrive:
@@ -74,7 +70,7 @@ def restored(row: Any) -> KnownDrive | None:
         if name in ("label", "path", "type"):
             usable = isinstance(value, str) and (value != "" or name == "type")
         elif name.endswith("_unix_time"):
-            usable = untrusted_file.number(value, 0, _MAX_UNIX_TIME) is not None
+            usable = untrusted_file.number(value, 0, untrusted_file.MAX_UNIX_TIME) is not None
         elif name == "missing":
             usable = isinstance(value, bool)
         else:

@@ -1,5 +1,8 @@
 """Runs every target on all cores, and prints a table: inputs, crashes and peak memory.
 
+An input takes a new path if it reaches code that no input before has reached, or reaches it more
+often. The next run starts with these inputs.
+
 Each input that raises an unexpected exception is in a file below the directory of the findings. The
 command that repeats it is printed. Turn it into a test case before you correct the cause.
 """
@@ -11,8 +14,11 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
+from tests.fuzzing import worker
 from tests.fuzzing.targets import EXAMPLES, SEEDS, TARGETS
 
 _ROOT = Path(__file__).parents[2]
@@ -20,8 +26,27 @@ _ROOT = Path(__file__).parents[2]
 _MAX_SEEDS, _MAX_SEED_BYTES = 200, 64 << 10
 
 
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a worker prints; kept: the number of inputs that took a new path."""
+
+    inputs: int
+    crashes: list[str]
+    peak_kilobytes: int
+    kept: int
+
+
+def seed_files() -> list[Path]:
+    """Returns the files of which `write_corpus` selects those of a target."""
+    files = sorted(file for file in (_ROOT / "tests").rglob("*") if file.is_file())
+    return [*files, _ROOT / "systemd/config.toml"]
+
+
 def write_corpus(name: str, directory: Path, files: list[Path]) -> None:
-    """Write the first inputs of a target: examples, and files of the tests."""
+    """Write the first inputs of a target: examples, and files of the tests.
+
+    files: the result of `seed_files`.
+    """
     directory.mkdir(parents=True)
     for number, example in enumerate(EXAMPLES.get(name, ())):
         (directory / f"example-{number}").write_bytes(example)
@@ -31,16 +56,35 @@ def write_corpus(name: str, directory: Path, files: list[Path]) -> None:
         (directory / f"seed-{number}").write_bytes(file.read_bytes()[:_MAX_SEED_BYTES])
 
 
-def run(name: str, corpus: Path, findings: Path, seed: int, seconds: float) -> dict[str, int]:
-    """Returns the result of a worker. A worker that ended early counts as a crash."""
+def run(name: str, seeds: Path, place: Path, seed: int, seconds: float) -> Result:
+    """Returns the result of a worker. A worker that ended early counts as a crash.
+
+    seeds: the directory of the first inputs.
+    place: the directory of the findings. The corpus of the target is kept there, so that the next
+        run continues with it.
+    """
+    corpus = place / "corpus" / name
+    corpus.mkdir(parents=True, exist_ok=True)
+    before = len(os.listdir(corpus))
     argv = [sys.executable, "-m", "tests.fuzzing.worker", name, f"--seconds={seconds}"]
-    argv += [f"--seed={seed}", f"--corpus={corpus}", f"--findings={findings}"]
-    ended = subprocess.run(argv, cwd=_ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    argv += [f"--seed={seed}", f"--corpus={corpus}", f"--corpus={seeds}", f"--findings={place}"]
+    log = place / f"{name}.log"
+    with log.open("wb") as messages:
+        ended = subprocess.run(
+            argv,
+            cwd=_ROOT,
+            stdout=subprocess.PIPE,
+            stderr=messages,
+            text=True,
+            check=False,
+            env=os.environ | {"TMPDIR": str(seeds.parent)},
+        )
     try:
-        result: dict[str, int] = json.loads(ended.stdout)
+        result = json.loads(ended.stdout)
     except ValueError:
-        return {"inputs": 0, "crashes": 1, "peak_kilobytes": 0}
-    return result
+        crash = f"{name}: the worker ended with status {ended.returncode}; see {log}"
+        result = {"inputs": 0, "crashes": [crash], "peak_kilobytes": 0}
+    return Result(**result, kept=len(os.listdir(corpus)) - before)
 
 
 def main() -> int:
@@ -56,9 +100,9 @@ def main() -> int:
     seconds = arguments.seconds * cores / len(names)
     findings = arguments.findings.absolute()
     findings.mkdir(parents=True, exist_ok=True)
-    files = sorted(file for file in (_ROOT / "tests").rglob("*") if file.is_file())
-    files.append(_ROOT / "systemd/config.toml")
-    sys.stdout.write(f"seed {arguments.seed}, {seconds:.1f} s for each of {len(names)} targets\n")
+    files = seed_files()
+    guide = "guided by Atheris" if worker.atheris else "without guidance: Atheris is not installed"
+    print(f"Seed {arguments.seed}, {seconds:.1f} s for each of {len(names)} targets, {guide}")
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(cores) as pool:
         for name in names:
             write_corpus(name, Path(place, name), files)
@@ -67,14 +111,18 @@ def main() -> int:
             for name in names
         }
         results = {name: job.result() for name, job in jobs.items()}
-    sys.stdout.write(f"{'target':24} {'inputs':>10} {'crashes':>8} {'peak MB':>8}\n")
+    print(f"{'target':24} {'inputs':>10} {'new paths':>9} {'crashes':>8} {'peak MB':>8}")
     for name, result in results.items():
-        memory = result["peak_kilobytes"] / 1024
-        sys.stdout.write(f"{name:24} {result['inputs']:10} {result['crashes']:8} {memory:8.0f}\n")
-    inputs = sum(result["inputs"] for result in results.values())
-    crashes = sum(result["crashes"] for result in results.values())
-    sys.stdout.write(f"{'total':24} {inputs:10} {crashes:8}\n")
+        print(_row(name, result) + f" {result.peak_kilobytes / 1024:8.0f}")
+    crashes = [crash for result in results.values() for crash in result.crashes]
+    inputs, kept = (sum(map(attrgetter(key), results.values())) for key in ("inputs", "kept"))
+    print(_row("total", Result(inputs, crashes, 0, kept)))
+    print(*crashes, sep="\n")
     return 1 if crashes else 0
+
+
+def _row(name: str, result: Result) -> str:
+    return f"{name:24} {result.inputs:10} {result.kept:9} {len(result.crashes):8}"
 
 
 if __name__ == "__main__":

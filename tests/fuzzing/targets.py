@@ -4,22 +4,29 @@ A target takes any bytes. It may raise the exceptions that the function document
 """
 
 import contextlib
+import io
 import json
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 
+from exporter.commands import megaraid_rights, read_command
+from exporter.commands.probe_setup import exporter_service
 from exporter.config import Settings
 from exporter.config_validation import parse_record, validated
 from exporter.drives.smart_report import parse_report
 from exporter.errors import ExporterError
+from exporter.io import accumulators, last_roles
 from exporter.io.baseline import BaselineRules, Baselines
+from exporter.io.drive_events import DriveEvents
 from exporter.linux import (
     block,
     capabilities,
     cgroup,
     diskstats,
+    files,
+    filesystems,
     links,
     locks,
     mountinfo,
@@ -32,13 +39,18 @@ from exporter.linux import (
     softirqs,
     softnet_stat,
 )
+from exporter.pages import os_release
 from exporter.printable import printable
-from exporter.probe import budget_ledger, fio, fio_report, slc_results
+from exporter.probe import budget_ledger, fio, fio_report, host_lock, slc_results
+from exporter.probe.results import RoundHistory
 from exporter.programs import command
 from exporter.smart import poll_document, pysmart, second_opinion, smartctl
 from exporter.smart.inventory import Inventory
 from exporter.state import StateFile
+from exporter.top import daemon_page
 from exporter.web import http_message, listen, web_config
+from tests.drives import reports
+from tests.drives.smartctl_printing import printed
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -92,25 +104,61 @@ def _state(data: bytes) -> None:
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     (directory / "state.json").write_bytes(data)
     values = StateFile(directory).load_read_only()
+    _restore(values)
+
+
+def _restore(values: Mapping[str, object]) -> None:
+    """Restores every entry of the state file, like `exporter.monitor`."""
     Inventory(values.get("inventory"))
     Baselines(BaselineRules(), values.get("baselines"))
+    DriveEvents(values.get("events"))
+    accumulators.restored_counter(values.get("idle"), "boot")
+    last_roles.from_state(values.get("roles"))
+    RoundHistory(values.get("rounds"))
 
 
 def _stored(data: bytes) -> None:
-    """The parts of the state file, without the requirement that the file is valid."""
+    """The entries of the state file, without the requirement that the file is valid."""
     try:
         values = json.loads(data)
     except (ValueError, RecursionError):
         return
-    Inventory(values)
-    Baselines(BaselineRules(), values)
+    if isinstance(values, dict):
+        _restore(values)
+
+
+def _pid_file(data: bytes) -> None:
+    directory = _STATE / "pid-file"
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (directory / "probe-process.json").write_bytes(data)
+    # No process has an entry in this directory, so none is killed.
+    host_lock.ProbePidFile(directory, proc=directory).kill_leftover()
+
+
+def _read_command(data: bytes) -> None:
+    for as_json in (False, True):
+        out, stream = io.StringIO(), io.BufferedReader(io.BytesIO(data))
+        read_command.run((), as_json=as_json, out=out, standard_input=stream, environment={})
+        assert out.getvalue() == printable(out.getvalue(), keep="\n")
+
+
+def _pysmart_text(words: str) -> None:
+    pysmart.parse_protocol(words.splitlines())
+    list(pysmart.parse_errors(words.splitlines()))
+
+
+def _scsi_path(words: str) -> None:
+    scsi_sysfs.parse_attachment(Path("/sys"), PurePath(words))
+    scsi_sysfs.parse_channel(PurePath(words))
 
 
 TARGETS: Mapping[str, Target] = {
+    "btrfs-errors": text(filesystems.parse_error_stats),
     "cgroup-io-stat": text(cgroup.parse_io_stat),
     "config": text(_config),
     "diskstats": text(lambda words: diskstats.parse(words, {})),
     "effective-capabilities": text(capabilities.parse_effective),
+    "daemon-page": text(lambda words: daemon_page.parse(words.splitlines())),
     "fio-engines": text(fio.parse_engines),
     "fio-report": lambda data: fio_report.parse(data, 0),
     "fio-version": text(fio.parse_version),
@@ -119,29 +167,37 @@ TARGETS: Mapping[str, Target] = {
     "lane-rate": text(links.parse_lane_rate),
     "listen-address": text(listen.parse_address),
     "locks": text(lambda words: locks.parse_flock_holder(words, 2049, 17)),
+    "megaraid-rights": text(lambda words: megaraid_rights.parse_missing(words, has_node=False)),
     "mountinfo": text(mountinfo.parse),
     "mysql-arguments": text(_arguments),
     "mysql-option-file": text(_option_file),
+    "os-release": text(os_release.parse),
     "pcie-aer": text(pcie.parse_aer_total),
     "poll-document": _poll_document,
     "pressure": text(pressure.parse),
     "printable": text(printable),
+    "probe-pid-file": _pid_file,
     "probe-budget": text(budget_ledger.parse),
     "proc-cgroup": text(mysqld_processes.parse_cgroup),
     "proc-stat": text(proc_stat.parse),
     "program-version": text(command.parse_version),
-    "pysmart-errors": text(lambda words: list(pysmart.parse_errors(words.splitlines()))),
+    "pysmart-text": text(_pysmart_text),
+    "read-command": _read_command,
+    "sas-rate": text(links.parse_sas_rate),
     "sata-rate": text(links.parse_sata_rate),
     "scheduler": text(block.parse_scheduler),
     "scsi-ata-page": scsi_sysfs.parse_ata_page,
+    "scsi-path": text(_scsi_path),
     "scsi-serial-page": scsi_sysfs.parse_serial_page,
     "slc-results": text(slc_results.parse),
     "smartctl": _smartctl,
     "smartctl-scan": smartctl.parse_scan,
     "softirqs": text(softirqs.parse),
+    "softirqs-block": lambda data: softirqs.parse_block(files.RawFile("softirqs", data)),
     "softnet-stat": text(softnet_stat.parse),
     "state-file": _state,
     "state-values": _stored,
+    "unit-properties": text(exporter_service.parse_properties),
     "usb-rate": text(links.parse_usb_rate),
     "web-config": text(lambda words: web_config.parse(words, Path("/etc/web.yml"))),
 }
@@ -156,12 +212,56 @@ SEEDS: Mapping[str, tuple[str, ...]] = {
     "poll-document": ("drive-",),
     "pressure": ("proc/pressure/",),
     "proc-cgroup": ("/cgroup",),
+    "daemon-page": ("expected.prom",),
     "proc-stat": ("proc/stat",),
+    "read-command": (".json",),
     "smartctl": (".json",),
     "smartctl-scan": ("scan.json",),
     "softirqs": ("proc/softirqs",),
+    "softirqs-block": ("proc/softirqs",),
     "softnet-stat": ("softnet_stat",),
 }
+
+_SAVED = json.dumps(
+    {
+        "version": 1,
+        "inventory": [
+            {
+                **dict.fromkeys(("model", "serial", "firmware", "wwn"), "A"),
+                "label": "sda",
+                "path": "/dev/sda",
+                "type": "sat",
+                "missing": True,
+                "first_seen_unix_time": 1.0,
+                "last_seen_unix_time": 2.0,
+            }
+        ],
+        "baselines": {"A": {"read": [[10, 50.0]], "write": [[20, 90.0]]}},
+        "events": {"A": [[20000, "missing", 1]]},
+        "idle": {"boot_id": "boot", "seconds": 90.0, "ahead_seconds": 5.0, "at_end": True},
+        "roles": [
+            {
+                "name": "mysql-data",
+                "directory": "/d/mysql",
+                "mountpoint": "/d",
+                "cgroup": None,
+                "seen_at": 1.0,
+            }
+        ],
+        "rounds": {
+            "A": {
+                "rounds": [[1.0, 2.0, False]] * 6,
+                "baseline": {
+                    "mean": 1.0,
+                    "least": 0.9,
+                    "most": 1.1,
+                    "deviation": 0.1,
+                    "excursion": 0.0,
+                },
+            }
+        },
+    }
+).encode()
 
 #: The first inputs of targets for which the tests contain no file.
 EXAMPLES: Mapping[str, tuple[bytes, ...]] = {
@@ -172,9 +272,44 @@ EXAMPLES: Mapping[str, tuple[bytes, ...]] = {
     "web-config": (b"basic_auth_users:\n  a: $2b$04$x\ntls_server_config:\n  cert_file: a\n",),
     "poll-document": (b'{"version":1,"path":"/dev/sda","type":"sat","report":{"device":{}}}',),
     "heartbeat": (b'{"version":1,"at":1.0,"drives":[["/dev/sda","sat"]],"stuck":[]}',),
-    "state-file": (b'{"version":1,"inventory":[],"baselines":{"a":{"read":[[1,2]],"write":[]}}}',),
-    "state-values": (b'{"a":{"read":[[1,2.5]],"write":[]}}',),
-    "probe-budget": (b'{"version":1,"spent":{"a":{"day":1,"life":2}},"run":null}',),
+    "state-file": (_SAVED,),
+    "state-values": (_SAVED,),
+    "probe-budget": (
+        b'{"version":1,"run":{"directories":["/p"],"device":"a","day":1,"life":2},"spent":{}}',
+        b'{"version":1,"spent":{"a":{"day":1,"life":2}},"run":null}',
+    ),
+    "probe-pid-file": (b'{"child":[300,4000],"owner":[200,3000]}',),
+    "read-command": tuple(
+        printed(report()).encode() for report in (reports.ata, reports.nvme, reports.scsi)
+    ),
+    "smartctl": tuple(
+        json.dumps(
+            report() | {"smartctl": {"exit_status": 0, "output": printed(report()).split("\n")}}
+        ).encode()
+        for report in (reports.ata, reports.nvme, reports.scsi)
+    ),
+    "daemon-page": (b'ssd_device_temperature_celsius{device="sda",sensor="composite"} 41\n',),
+    "os-release": (b'NAME="Debian"\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',),
+    "megaraid-rights": (b"Name:\tsmartctl\nCapEff:\t0000000000220000\n",),
+    "effective-capabilities": (b"Name:\tsmartctl\nCapEff:\t0000000000220000\n",),
+    "btrfs-errors": (b"write_errs 0\nread_errs 1\nflush_errs 0\n",),
+    "unit-properties": (b"ActiveState=active\nActiveEnterTimestampMonotonic=12345\n",),
+    "scsi-path": (b"devices/pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda",),
+    "scsi-serial-page": (b"\0\x80\0\x08  S1 2  ",),
+    "scsi-ata-page": (b"\0\x89\x02\x38" + bytes(56) + bytes(range(256)) * 2,),
+    "cgroup-io-stat": (b"8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0\n",),
+    "sas-rate": (b"12.0 Gbit",),
+    "sata-rate": (b"6.0 Gbps",),
+    "usb-rate": (b"5000",),
+    "lane-rate": (b"8.0 GT/s PCIe",),
+    "pcie-aer": (b"RxErr 0\nBadTLP 1\nTOTAL_ERR_COR 1\n",),
+    "locks": (b"1: FLOCK  ADVISORY  WRITE 708 08:01:17 0 EOF\n",),
+    "scheduler": (b"none [mq-deadline] kyber\n",),
+    "fio-version": (b"fio-3.33\n",),
+    "fio-engines": (b"Available IO engines:\n\tlibaio\n\tio_uring\n",),
+    "program-version": (b"smartctl 7.3 2022-02-28 r5338\n",),
+    "pysmart-text": (b"Smartctl open device: /dev/sda failed: No such device\n",),
+    "printable": ("\x1b[31m\u202e\ud800".encode("utf-8", "surrogatepass"),),
     "fio-report": (b'{"fio version":"fio-3.36","jobs":[{"read":{"clat_ns":{"bins":{"1":2}}}}]}',),
     "slc-results": (b'{"version":1,"drives":["a"],"device":"sda","at":1,"cliff":{}}',),
     "listen-address": (b"[::1]:10177", b"127.0.0.1:9"),

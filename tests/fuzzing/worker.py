@@ -1,23 +1,40 @@
-"""Calls one target with mutated inputs until a time has passed. `tests.fuzzing` starts it.
+"""Calls one target with many inputs until a time has passed. `tests.fuzzing` starts it.
 
-The inputs are random mutations of the corpus. An input that raises an unexpected exception is
-written to a file.
+Atheris (libFuzzer) changes the inputs, and keeps those that reach new code of the exporter. Atheris
+has no wheel for some versions of Python and for some processors. There the inputs are random
+mutations of the corpus. An input that raises an unexpected exception is written to a file.
 """
 
 import argparse
 import hashlib
+import importlib
 import json
 import logging
+import os
 import random
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
-from exporter.errors import ExporterError
-from tests.fuzzing.targets import TARGETS
+try:
+    import atheris
+except ImportError:
+    atheris = None
 
-#: Maximum size of an input of the byte mutation, in bytes. Larger inputs only take longer.
-_MAX_BYTES = 4096
+from exporter.errors import ExporterError
+
+#: Maximum size of an input, in bytes. smartctl prints up to 30,000 bytes for a drive.
+_MAX_BYTES = 32768
+
+#: A single input may take this many seconds, also on a busy machine.
+_MAX_SECONDS = 60
+
+#: The memory that a worker may use, in MB. Python and the tables of Atheris take 100 MB.
+_MAX_MEGABYTES = 512
+
+#: Parts of inputs that mutations insert: structure, and values that are often handled wrongly.
 _TOKENS = (
     b"\0",
     b"\n",
@@ -33,17 +50,22 @@ _TOKENS = (
     b"\x1b",
 )
 
+#: libFuzzer refuses longer entries of a dictionary.
+_MAX_TOKEN_BYTES = 60
 
 _COMMAND = "python -m tests.fuzzing.worker"
+
+Target = Callable[[bytes], object]
 
 
 class CountedTarget:
     """Calls the target, and counts the calls and the unexpected exceptions."""
 
-    def __init__(self, name: str, findings: Path) -> None:
-        self._name, self._target, self._findings = name, TARGETS[name], findings
+    def __init__(self, name: str, target: Target, findings: Path) -> None:
+        self._name, self._target, self._findings = name, target, findings
         self.inputs = 0
-        self.crashes: set[str] = set()
+        #: What was raised, by the place that raised it.
+        self.crashes: dict[str, str] = {}
 
     def __call__(self, data: bytes) -> None:
         self.inputs += 1
@@ -65,14 +87,10 @@ class CountedTarget:
         )
         if where in self.crashes:
             return
-        self.crashes.add(where)
-        name = hashlib.sha256(data).hexdigest()[:16]
-        file = self._findings / f"{self._name}-{name}"
+        file = self._findings / f"{self._name}-{hashlib.sha256(data).hexdigest()[:16]}"
         file.write_bytes(data)
-        sys.stderr.write(
-            f"{self._name}: {where}: {e!r:.200}\n  repeat it: {_COMMAND} {self._name} "
-        )
-        sys.stderr.write(f"--repeat {file}\n")
+        repeat = f"{_COMMAND} {self._name} --repeat {file}"
+        self.crashes[where] = f"{self._name}: {where}: {e!r:.200}\n  repeat it: {repeat}"
 
 
 def mutated(random_numbers: random.Random, corpus: list[bytes]) -> bytes:
@@ -100,36 +118,84 @@ def mutated(random_numbers: random.Random, corpus: list[bytes]) -> bytes:
     return bytes(data[:_MAX_BYTES])
 
 
-def _mutate(target: CountedTarget, corpus: list[bytes], seed: int, seconds: float) -> None:
+def _random_inputs(directories: list[Path], seed: int) -> Iterator[bytes]:
+    files = sorted(file for directory in directories for file in directory.iterdir())
+    corpus = [file.read_bytes()[:_MAX_BYTES] for file in files] or [b""]
     random_numbers = random.Random(seed)
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        for _ in range(50):
-            target(mutated(random_numbers, corpus))
+    while True:
+        yield mutated(random_numbers, corpus)
+
+
+def _dictionary() -> str:
+    """Returns the path of a file with the tokens in libFuzzer's format. It is only in memory."""
+    lines = ("".join(f"\\x{byte:02x}" for byte in each[:_MAX_TOKEN_BYTES]) for each in _TOKENS)
+    descriptor = os.memfd_create("dictionary")
+    os.write(descriptor, "".join(f'"{line}"\n' for line in lines).encode())
+    return f"/proc/self/fd/{descriptor}"
+
+
+def _guide(name: str, target: Target, directories: list[Path], findings: Path, seed: int) -> None:
+    """Lets Atheris call the target for ever. New inputs are added to the first directory.
+
+    An input that takes too much time or memory ends the process, and is written to a file.
+    """
+    options = {
+        "seed": seed,
+        "max_len": _MAX_BYTES,
+        "timeout": _MAX_SECONDS,
+        "rss_limit_mb": _MAX_MEGABYTES,
+        "dict": _dictionary(),
+        "artifact_prefix": f"{findings}/{name}-",
+        "verbosity": 0,
+    }
+    argv = [name, *(f"-{option}={value}" for option, value in options.items())]
+    atheris.Setup([*argv, *map(str, directories)], target)
+    atheris.Fuzz()
+
+
+def _print_result(target: CountedTarget) -> None:
+    status = Path("/proc/self/status").read_text()
+    peak = int(status.partition("VmHWM:")[2].split()[0])
+    crashes = list(target.crashes.values())
+    result = {"inputs": target.inputs, "crashes": crashes, "peak_kilobytes": peak}
+    sys.stdout.write(json.dumps(result) + "\n")
+    sys.stdout.flush()
 
 
 def main() -> int:
     """Fuzz one target, and print its result as one line of JSON."""
     p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("target", choices=TARGETS)
+    p.add_argument("target")
     p.add_argument("--seconds", type=float, default=10)
     p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--corpus", type=Path)
+    p.add_argument("--corpus", type=Path, action="append", default=[], help="repeat it for several")
     p.add_argument("--findings", type=Path, default=Path())
+    p.add_argument("--random", action="store_true", help="do not use Atheris")
     p.add_argument("--repeat", type=Path, help="call the target with the content of this file")
     arguments = p.parse_args()
     logging.disable()
+    is_guided = atheris is not None and not arguments.random and arguments.repeat is None
+    # Atheris adds instructions that record which code runs to the modules that are imported here.
+    with atheris.instrument_imports(include=["exporter"]) if is_guided else nullcontext():
+        targets = importlib.import_module("tests.fuzzing.targets").TARGETS
+    function: Target = targets[arguments.target]
     if arguments.repeat is not None:
-        TARGETS[arguments.target](arguments.repeat.read_bytes())
+        function(arguments.repeat.read_bytes())
         return 0
-    target = CountedTarget(arguments.target, arguments.findings)
-    files = sorted(arguments.corpus.iterdir()) if arguments.corpus else []
-    corpus = [file.read_bytes()[:_MAX_BYTES] for file in files] or [b""]
-    _mutate(target, corpus, arguments.seed, arguments.seconds)
-    status = Path("/proc/self/status").read_text()
-    peak = int(status.partition("VmHWM:")[2].split()[0])
-    result = {"inputs": target.inputs, "crashes": len(target.crashes), "peak_kilobytes": peak}
-    sys.stdout.write(json.dumps(result) + "\n")
+    target = CountedTarget(arguments.target, function, arguments.findings)
+    until = time.monotonic() + arguments.seconds
+
+    def call(data: bytes) -> None:
+        target(data)
+        if time.monotonic() >= until:
+            _print_result(target)
+            # libFuzzer has no function to end: Fuzz() does not return.
+            os._exit(0)
+
+    if is_guided:
+        _guide(arguments.target, call, arguments.corpus, arguments.findings, arguments.seed)
+    for data in _random_inputs(arguments.corpus, arguments.seed):
+        call(data)
     return 0
 
 

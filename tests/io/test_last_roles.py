@@ -1,5 +1,6 @@
 """The role of a MySQL server outlives the server, because it ends when its filesystem fails."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exporter import untrusted_file
 from exporter.io import last_roles
 from exporter.linux import topology
 from exporter.linux.topology import RememberedRole, Topology
@@ -112,6 +114,15 @@ def test_the_role_is_dropped_after_a_week(host: Host) -> None:
     assert [] == data_drives(host.survey())
 
 
+def test_a_role_of_a_clock_that_was_weeks_ahead_is_dropped(host: Host) -> None:
+    """Otherwise it would be kept until that time."""
+    host.ends(77)
+    host.survey()
+    host.now -= 8 * DAY
+    host.survey()
+    assert [] == data_drives(host.survey())
+
+
 def test_roles_are_dropped_at_once_if_the_setting_is_zero(host: Host) -> None:
     host.ends(77)
     host.now += 30
@@ -146,3 +157,17 @@ def test_any_saved_value(saved: Any) -> None:
     for role in last_roles.from_state(saved):
         assert role.name
         assert role.mountpoint
+        assert 0 <= role.seen_at_unix_time <= untrusted_file.MAX_UNIX_TIME
+
+
+@pytest.mark.parametrize(
+    "seen_at",
+    [10**400, -1, math.nan, math.inf, 1e300, True, "1", None],
+    ids=lambda it: f"{it!r:.6}",
+)
+def test_a_saved_role_without_a_valid_time_is_left_out(seen_at: Any) -> None:
+    saved = {"name": "mysql-data", "directory": "/d", "mountpoint": "/", "cgroup": None}
+    assert [1.0] == [
+        role.seen_at_unix_time
+        for role in last_roles.from_state([saved | {"seen_at": seen_at}, saved | {"seen_at": 1}])
+    ]

@@ -91,9 +91,8 @@ def table(result: Result) -> tuple[list[str], bool]:
     for name, runs in sorted(result.runs.items()):
         bound, unit, shown = next(row for end, row in BOUNDS.items() if name.endswith(end))
         values = [value / unit for run in runs for _, value in run]
-        if name.endswith(_COUNTS):
-            runs = [minima(run, _WINDOW_SECONDS) for run in runs]
-        found = slope(runs)
+        is_count = name.endswith(_COUNTS)
+        found = slope([minima(run, _WINDOW_SECONDS) if is_count else run for run in runs])
         if found is None:
             lines.append(f"{name:26} too few measurements")
             continue
