@@ -13,7 +13,7 @@ STACK_PACKAGES := prometheus prometheus-alertmanager
 # Additional system packages for `make lab`.
 LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian podman buildah runc mariadb-server sysbench
 ARGS   ?=
-# Duration of the byte mutation of `make fuzz`, in seconds.
+# Duration of the first part of `make fuzz`, in seconds. Coverage guides its inputs.
 SECONDS ?= 300
 RUNS   ?= 10
 KIND   ?= both
@@ -68,7 +68,7 @@ system: test-packages dev  ## Test packages, booted units, pages in a browser, a
 quick: dev  ## Run the tests that need no other program and no waiting (one minute; for use between edits)
 	TMPDIR=$(or $(wildcard /dev/shm),/tmp) SSD_EXAMPLES=0.1 $(BIN)/pytest -q -n 3 $(PARALLEL) -m 'not real and not slow' $(addprefix --ignore=,$(WAITING) $(SYSTEM))
 
-fuzz: dev  ## Call every parser with mutated input for SECONDS, then run the property tests with 20 times the examples of `make test`
+fuzz: dev  ## Call every parser for SECONDS with inputs that coverage guides, then run the property tests with 20 times the examples of `make test`
 	$(BIN)/python -m tests.fuzzing --seconds=$(SECONDS)
 	SSD_EXAMPLES=20 $(BIN)/pytest -n 2 $(PARALLEL) -m hypothesis $(ARGS)
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
-from tests.fuzzing import worker
 from tests.fuzzing.targets import EXAMPLES, SEEDS, TARGETS
+from tests.fuzzing.worker import IS_GUIDED
 
 _ROOT = Path(__file__).parents[2]
 #: The largest number of files of the tests in the corpus of a target, and their size in bytes.
@@ -101,7 +101,7 @@ def main() -> int:
     findings = arguments.findings.absolute()
     findings.mkdir(parents=True, exist_ok=True)
     files = seed_files()
-    guide = "guided by Atheris" if worker.atheris else "without guidance: Atheris is not installed"
+    guide = "guided by Atheris" if IS_GUIDED else "without guidance: Atheris is not installed"
     print(f"Seed {arguments.seed}, {seconds:.1f} s for each of {len(names)} targets, {guide}")
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(cores) as pool:
         for name in names:

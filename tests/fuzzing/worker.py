@@ -25,6 +25,9 @@ except ImportError:
 
 from exporter.errors import ExporterError
 
+#: Whether coverage guides the inputs.
+IS_GUIDED = atheris is not None
+
 #: Maximum size of an input, in bytes. smartctl prints up to 30,000 bytes for a drive.
 _MAX_BYTES = 32768
 
@@ -174,7 +177,7 @@ def main() -> int:
     p.add_argument("--repeat", type=Path, help="call the target with the content of this file")
     arguments = p.parse_args()
     logging.disable()
-    is_guided = atheris is not None and not arguments.random and arguments.repeat is None
+    is_guided = IS_GUIDED and not arguments.random and arguments.repeat is None
     # Atheris adds instructions that record which code runs to the modules that are imported here.
     with atheris.instrument_imports(include=["exporter"]) if is_guided else nullcontext():
         targets = importlib.import_module("tests.fuzzing.targets").TARGETS
