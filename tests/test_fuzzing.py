@@ -80,6 +80,7 @@ def test_a_seed_always_makes_the_same_inputs() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [(), ("--random",)])
 def test_a_worker_reports_its_inputs_and_its_memory(tmp_path: Path, how: tuple[str, ...]) -> None:
     result = run_worker("pressure", "--seconds=0.2", f"--findings={tmp_path}", *how)
@@ -89,6 +90,7 @@ def test_a_worker_reports_its_inputs_and_its_memory(tmp_path: Path, how: tuple[s
     assert [] == list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Atheris requires Python 3.11")
 def test_inputs_that_reach_new_code_are_kept(tmp_path: Path) -> None:
     found = tmp_path / "found"
