@@ -53,10 +53,14 @@ def io_stat(group: ThrottleGroup) -> str:
 
 
 class Tree:
-    """A /sys whose hierarchy of cgroup v2 has a slice with these services."""
+    """A /sys whose hierarchy of cgroup v2 has a slice with these services.
 
-    def __init__(self, sys: Path, groups: dict[str, ThrottleGroup]) -> None:
+    number: that of the disk, "major:minor".
+    """
+
+    def __init__(self, sys: Path, groups: dict[str, ThrottleGroup], number: str) -> None:
         self._groups = groups
+        self._number = number
         self._counted: dict[str, int] = {}
         self._slice = sys / "fs/cgroup/system.slice"
         self._slice.mkdir(parents=True)
@@ -70,21 +74,29 @@ class Tree:
         (self._slice / "io.stat").write_text("")
 
     def update(self) -> dict[str, int]:
-        """Writes the counters; returns the bytes that each service read since the last call."""
+        """Writes the counters; returns the bytes that each service read since the last call.
+
+        Only the reads of the throttled disk count: fio may also read its own program from another.
+        """
         read = {}
         for name, group in self._groups.items():
             text = io_stat(group)
             (self._slice / name / "io.stat").write_text(text)
-            counted = sum(io.read_bytes for io in parse_io_stat(text).value.values())
+            of_disk = parse_io_stat(text).value.get(self._number)
+            counted = of_disk.read_bytes if of_disk is not None else 0
             read[name] = counted - self._counted.get(name, 0)
             self._counted[name] = counted
         return read
 
 
+def number_of(device: str) -> str:
+    return Path("/sys/block", device, "dev").read_text().strip()
+
+
 @contextmanager
 def loads(disk: SlowDisk, groups: dict[str, ThrottleGroup]) -> Iterator[None]:
     """Runs fio in each group."""
-    number = Path("/sys/block", disk.device, "dev").read_text().strip()
+    number = number_of(disk.device)
     argv = arguments(
         disk.path,
         [Job(pattern="read", depth=4, block_bytes=64 << 10)],
@@ -121,7 +133,7 @@ def test_both_services_are_named_in_the_right_proportion(
         groups = {name: ThrottleGroup.create() for name in LIMITS}
         for group in groups.values():
             stack.callback(group.remove)
-        tree = Tree(tmp_path, groups)
+        tree = Tree(tmp_path, groups, number_of(device))
         settings = Settings(
             path=Paths(sysfs=tmp_path), disk=DiskSettings(device_include=f"^{device}$")
         )
