@@ -9,7 +9,8 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -292,19 +293,30 @@ def _print_once(chosen: Settings, output: Path | None) -> None:
     """Writes the metrics page to stdout, or replaces a file in one step.
 
     Raises:
-        ConfigError: the file cannot be written. An earlier file is unchanged.
+        ConfigError: the file cannot be written. An earlier file is unchanged. If this is known
+            before the drives are queried, none is queried.
     """
-    from exporter import daemon, untrusted_file  # noqa: PLC0415
+    from exporter import daemon, output_file  # noqa: PLC0415
 
     if output is None:
         daemon.print_page(chosen, dict(os.environ), sys.stdout.buffer)
         return
     page = io.BytesIO()
+    with _output_errors(output):
+        output_file.check(output)
     daemon.print_page(chosen, dict(os.environ), page)
+    with _output_errors(output):
+        output_file.write(output, page.getvalue(), _PAGE_MODE)
+
+
+@contextmanager
+def _output_errors(output: Path) -> Iterator[None]:
     try:
-        untrusted_file.replace_at(output, page.getvalue(), _PAGE_MODE)
-    except OSError as e:
-        raise ConfigError(f"cannot write {output}: {e.strerror}; does its directory exist?") from e
+        yield
+    except (OSError, ValueError) as e:
+        why = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
+        hint = "use another file for --output, in a writable directory"
+        raise ConfigError(f"cannot write {output}: {why}", hint) from e
 
 
 def _run(argv: Sequence[str] | None) -> int:

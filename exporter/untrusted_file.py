@@ -103,7 +103,7 @@ def check(path: Path | str, limit_bytes: int) -> None:
         OSError: the file does not exist or its status cannot be read.
     """
     status = os.stat(path, follow_symlinks=False)
-    if reason := _kind_problem(status):
+    if reason := kind_problem(status):
         raise UnusableFile(reason, path)
     _check_size(path, status.st_size, limit_bytes)
 
@@ -252,27 +252,28 @@ def number(value: object, least: float, most: float) -> float | None:
     return float(value) if least <= value <= most and math.isfinite(value) else None
 
 
+def kind_problem(status: os.stat_result) -> str:
+    """Returns why a file is not a regular file, such as "it is a pipe, ..."; empty if it is one."""
+    if stat.S_ISREG(status.st_mode):
+        return ""
+    kind = next((name for is_kind, name in _KINDS if is_kind(status.st_mode)), "a special file")
+    return f"it is {kind}, not a regular file"
+
+
 def _opened(path: Path | str, flags: int, directory: int | None) -> int:
     """Returns a descriptor of a regular file.
 
     The status is read before the file is opened, because opening a device may have effects.
     """
     status = os.stat(path, dir_fd=directory, follow_symlinks=False)
-    if reason := _kind_problem(status):
+    if reason := kind_problem(status):
         raise UnusableFile(reason, path)
     descriptor = os.open(path, flags, dir_fd=directory)
-    reason = _kind_problem(os.fstat(descriptor))
+    reason = kind_problem(os.fstat(descriptor))
     if reason:
         os.close(descriptor)
         raise UnusableFile(reason, path)
     return descriptor
-
-
-def _kind_problem(status: os.stat_result) -> str:
-    if stat.S_ISREG(status.st_mode):
-        return ""
-    kind = next((name for is_kind, name in _KINDS if is_kind(status.st_mode)), "a special file")
-    return f"it is {kind}, not a regular file"
 
 
 def _check_size(path: Path | str, size_bytes: int, limit_bytes: int) -> None:

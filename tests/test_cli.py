@@ -245,6 +245,18 @@ def test_an_output_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> No
     assert done.stderr.splitlines()[-1].startswith(f"ssd-exporter: cannot write {output}: No such")
 
 
+def test_once_does_not_replace_a_device_and_queries_no_drive_for_it(tmp_path: Path) -> None:
+    """Before, --output=/dev/null replaced the device by a regular file."""
+    stand_in = StandIn(tmp_path / "bin")
+    os.mkfifo(tmp_path / "pipe")
+    for path, word in ((tmp_path / "pipe", "pipe"), (Path("/dev/null"), "device")):
+        flags = f"--state.directory={tmp_path}", f"--smartctl.path={stand_in.program}"
+        done = run("--once", *flags, f"--output={path}")
+        assert 2 == done.returncode
+        assert f"cannot write {path}: it is a {word}, not a regular file; use" in done.stderr
+    assert [] == stand_in.calls()
+
+
 def test_output_requires_once() -> None:
     done = run("--output=/nowhere/ssd.prom")
     assert (2, "ssd-exporter: --output requires --once\n") == (done.returncode, done.stderr)

@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "threads": {"clock", "logs"},
     "service": {"threads"},
     "untrusted_file": set(),
+    "output_file": {"untrusted_file"},
     "privileges": {"errors"},
     "json_values": set(),
     "state": {"errors", "json_values", "linux.locks", "privileges", "untrusted_file"},
@@ -69,7 +70,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("smart.document_directory", "smart.poll_document", "smart.poller"),
     },
     # Commands, and what only they use.
-    "report": {"errors", "printable", "untrusted_file"},
+    "report": {"errors", "output_file", "printable"},
     "capture": {"config", "errors", "linux", "untrusted_file"},
     "measurement": {
         *("clock", "config", "drives", "errors", "io", "linux", "printable", "probe", "report"),
@@ -116,9 +117,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "command_help": set(),
     "cli": {
-        "untrusted_file",
         *("", "command_help", "commands", "config", "config_validation", "daemon", "errors"),
-        *("logs", "printable", "threads"),
+        *("logs", "output_file", "printable", "threads"),
     },
     "__main__": {"cli"},
     "": set(),

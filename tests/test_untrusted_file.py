@@ -150,7 +150,7 @@ _OTHER_OPENERS = {
     "linux/task_states": "files of /proc, of which it reads 128 bytes",
     "capture/sysfs_capture": "files of /sys",
     "capture/host_capture": "fdopen of a file that `create` has just created",
-    "report/delivery": "fdopen of a file that `create` has just created",
+    "output_file": "fdopen of a file that `create` has just created",
     "wear/wear_database": "SQLite opens the file by its path, after `check`",
     "smart/document_directory": "the agent's directory, without links",
     "probe/probe_file": "a file in a private directory that must belong to this user",
