@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "json_values": set(),
     "state": {"errors", "json_values", "linux.locks", "privileges", "untrusted_file"},
     # Kernel files, the meaning of SMART reports, and external programs.
-    "linux": {"errors"},
+    "linux": {"errors", "printable"},
     "drives": {"errors"},
     "programs": {"clock", "errors"},
     "collector_status": {"clock", "errors", "linux.files"},

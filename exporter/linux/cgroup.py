@@ -32,6 +32,7 @@ from pathlib import Path
 from exporter.errors import Faults, LimitReached, NotAvailable, ParseError, SourceError
 from exporter.linux import files
 from exporter.linux.files import Parsed
+from exporter.printable import printable
 
 #: The maximum size of io.stat, in bytes. It has about 100 bytes for each device.
 _MAX_FILE_BYTES = 1 << 20
@@ -202,8 +203,14 @@ def service_name(path: str) -> str:
     The name is that of the unit. Units that get a new name at each start have a common name. A
     group below a container or a user's service manager has the name of that group as a prefix.
 
+    The owner of a group chooses the names of the groups below. Unprintable characters are escapes.
+
     path: the path below the root, not empty.
     """
+    return printable(_service_name(path))
+
+
+def _service_name(path: str) -> str:
     *above, last = path.split("/")
     if _SESSION.fullmatch(last) and above:
         return above[-1]

@@ -73,7 +73,9 @@ def live_json(view: HostView, since: int, only: str, *, with_all: bool) -> bytes
             values["c"] = many_drives.cell_heights(view)
     if not since:
         values["v"] = [[verdict.value, LABELS[verdict]] for verdict in VERDICTS]
-    return json.dumps(values, separators=(",", ":"), ensure_ascii=False).encode()
+    text = json.dumps(values, separators=(",", ":"), ensure_ascii=False)
+    # A surrogate becomes an escape of JSON, such as "\\udcff".
+    return text.encode("utf-8", "backslashreplace")
 
 
 def state_of(view: HostView) -> int:

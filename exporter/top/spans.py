@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from exporter.printable import printable
 from exporter.report.formatting import columns
 
 
@@ -61,6 +62,8 @@ def as_text(
 ) -> list[str]:
     """Returns the lines as text of at most `width` columns, without spaces at their end.
 
+    Unprintable characters are escapes, so that no name can act on the terminal.
+
     colour: with escape sequences for the styles.
     unicode: False replaces all characters that are not ASCII.
     """
@@ -68,11 +71,17 @@ def as_text(
     for each in lines:
         parts = [
             f"\x1b[{style.value}m{text}\x1b[0m" if colour and style.value else text
-            for text, style in cut(each, width)
+            for text, style in cut(_printable(each), width)
         ]
         text = "".join(parts).rstrip()
         texts.append(text if unicode else _ascii(text))
     return texts
+
+
+def _printable(spans: Line) -> Line:
+    if all(span.text.isprintable() for span in spans):
+        return spans
+    return tuple(Span(printable(text), style) for text, style in spans)
 
 
 def fitted(text: str, width: int) -> str:

@@ -87,6 +87,15 @@ def test_a_service_has_the_name_of_its_unit(path: str, name: str) -> None:
     assert name == service_name(path)
 
 
+@pytest.mark.parametrize("character", ["\x1b", "\n", "\x9b", "\u202e", "\udcff"])
+@pytest.mark.parametrize("path", ["a{}.service", "user.slice/a{}.slice/session-3.scope", "a{}/b{}"])
+def test_a_name_is_printable(path: str, character: str) -> None:
+    """A user chooses the names of the groups below his own one."""
+    name = service_name(path.replace("{}", character))
+    assert name.isprintable()
+    assert name == service_name(path).replace("{}", repr(character)[1:-1])
+
+
 @pytest.mark.parametrize(
     ("path", "name"),
     [

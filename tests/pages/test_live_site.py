@@ -9,6 +9,7 @@ from typing import Any
 from exporter.config import Settings
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.recent_activity import SAMPLES
+from exporter.io.services import ServiceRate
 from exporter.io.survey import TopologySurvey
 from exporter.live_pages import LivePages
 from exporter.pages.live_site import POLICY, LiveSite
@@ -57,6 +58,16 @@ def test_the_stylesheet_and_the_script_are_small_and_fetch_nothing_else() -> Non
         assert b"http" not in text
         assert b"@import" not in text
         assert b"innerHTML" not in text
+
+
+def test_no_name_makes_the_live_data_fail() -> None:
+    """Names of processes and groups are bytes, and may be no valid UTF-8."""
+    (drive,) = examples.one().drives
+    services = (ServiceRate("a\udcff\x1b.service", 1e6, 1e6, 1.0, 1.0),)
+    view = replace(examples.one(), drives=(replace(drive, services=services),))
+    (row,) = live_data(view, "")["u"]["0"]
+    assert "a\udcff\x1b.service" == row[0]
+    assert 200 == answer(site(view), "/").status
 
 
 def test_other_paths_are_left_to_the_site() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exporter.io.services import ServiceRate
 from exporter.report.formatting import columns
 from exporter.top import layout
 from exporter.top.frame import DriveLine, Frame
@@ -56,6 +57,18 @@ def test_a_screen_never_exceeds_the_terminal(
     shown = as_text(layout.screen(frame, view, width, height), width)
     assert len(shown) <= height
     assert max(map(columns, shown)) <= width
+
+
+@given(st.text(min_size=1), st.integers(1, 220))
+def test_no_name_acts_on_the_terminal(name: str, width: int) -> None:
+    """`top` moves the cursor, so it writes to the terminal without the filter of other commands."""
+    rates = (ServiceRate(name, 1e6, 1e6, 1.0, 1.0),)
+    drive = replace(BUSY, device=name, model=name, roles=(name,), mountpoints=(name,))
+    frame = replace(FRAME, host=name, drives=(replace(drive, services=rates),), notes=(name,))
+    for view in (View(), View(selected=name, has_detail=True), View(filter=name, is_typing=True)):
+        assert all(
+            text.isprintable() for text in as_text(layout.screen(frame, view, width, 40), width)
+        )
 
 
 @pytest.mark.parametrize("width", range(80, 201))
