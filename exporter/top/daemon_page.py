@@ -1,18 +1,22 @@
 """Asks a running daemon for what `top` cannot measure: wear, temperature, errors and baselines."""
 
 import http.client
+import io
 import math
 import re
+import socket
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import NamedTuple, cast
 from urllib.parse import urlsplit
 
 from exporter.errors import ConfigError
 from exporter.top.frame import DaemonDrive
 
-#: The address of the daemon unless the user names another.
-DEFAULT_URL = "http://localhost:10177"
+#: The address of the daemon unless the user names another. The daemon listens on this address by
+#: default. localhost may also be ::1, where another user's program may answer.
+DEFAULT_URL = "http://127.0.0.1:10177"
 
 #: Timeouts in seconds: of one wait for the network, and of the whole answer. The keys do not react
 #: during this time.
@@ -29,16 +33,36 @@ _CHUNK_BYTES = 1 << 16
 _SAMPLE = re.compile(r'(ssd_\w+)\{((?:\w+="[^"]*",?)*)\} (\S+)')
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
-#: The fields of `DaemonDrive`, keyed by the metric and by the label value that selects a series.
-_FIELDS: Mapping[tuple[str, str], str] = {
-    ("ssd_smart_temperature_celsius", "drive"): "temperature_celsius",
-    ("ssd_smart_endurance_used_ratio", ""): "used_ratio",
-    ("ssd_smart_spare_ratio", ""): "spare_ratio",
-    ("ssd_smart_media_errors_total", ""): "media_errors",
-    ("ssd_disk_await_baseline_seconds", "read"): "read_baseline_seconds",
-    ("ssd_disk_await_baseline_seconds", "write"): "write_baseline_seconds",
+
+class _Field(NamedTuple):
+    """A field of `DaemonDrive`, and the least and the largest value that is shown."""
+
+    name: str
+    least: float
+    most: float
+
+
+#: The fields, keyed by the metric and by the label value that selects a series. Another user's
+#: program may answer at the address, so values that no drive has are left out.
+_FIELDS: Mapping[tuple[str, str], _Field] = {
+    ("ssd_smart_temperature_celsius", "drive"): _Field("temperature_celsius", -100, 300),
+    ("ssd_smart_endurance_used_ratio", ""): _Field("used_ratio", 0, 100),
+    ("ssd_smart_spare_ratio", ""): _Field("spare_ratio", 0, 1),
+    ("ssd_smart_media_errors_total", ""): _Field("media_errors", 0, 1e18),
+    ("ssd_disk_await_baseline_seconds", "read"): _Field("read_baseline_seconds", 0, 3600),
+    ("ssd_disk_await_baseline_seconds", "write"): _Field("write_baseline_seconds", 0, 3600),
 }
 _METRICS = tuple({metric for metric, _ in _FIELDS})
+
+
+class _Received:
+    """The bytes of an answer, in the place of the socket from which http.client reads it."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def makefile(self, _mode: str) -> io.BytesIO:
+        return io.BytesIO(self._content)
 
 
 class DaemonPage:
@@ -61,6 +85,7 @@ class DaemonPage:
         self._url = f"{parts.scheme}://{parts.netloc}"
         self._is_encrypted = parts.scheme == "https"
         self._host, self._port = parts.hostname, port
+        self._netloc = parts.netloc.rpartition("@")[2]
         self._asked_at = -math.inf
         self.drives: Mapping[str, DaemonDrive] = {}
         self.note = ""
@@ -98,19 +123,26 @@ class DaemonPage:
         return f"no wear, temperature and baselines from {self._url}: {reason}"
 
     def _get(self) -> tuple[int, str]:
-        connection = http.client.HTTPConnection(self._host, self._port, timeout=_WAIT_SECONDS)
+        """Returns the status and the page. The deadline includes the headers.
+
+        Raises:
+            OSError, http.client.HTTPException: there is no complete answer in time.
+        """
         until = time.monotonic() + _ANSWER_SECONDS
-        try:
-            connection.request("GET", "/metrics", headers={"Connection": "close"})
-            response = connection.getresponse()
-            content = b""
-            while chunk := response.read1(_CHUNK_BYTES):
+        words = f"GET /metrics HTTP/1.1\r\nHost: {self._netloc}\r\nConnection: close\r\n\r\n"
+        content = bytearray()
+        address = self._host, self._port
+        with socket.create_connection(address, timeout=_WAIT_SECONDS) as connection:
+            connection.sendall(words.encode("ascii"))
+            while chunk := connection.recv(_CHUNK_BYTES):
                 content += chunk
-                if len(content) > _MAX_PAGE_BYTES or time.monotonic() > until:
+                left = until - time.monotonic()
+                if len(content) > _MAX_PAGE_BYTES or left <= 0:
                     raise TimeoutError
-            return response.status, content.decode("utf-8", "replace")
-        finally:
-            connection.close()
+                connection.settimeout(min(_WAIT_SECONDS, left))
+        response = http.client.HTTPResponse(cast("socket.socket", _Received(bytes(content))))
+        response.begin()
+        return response.status, response.read().decode("utf-8", "replace")
 
 
 def parse(lines: Iterable[str]) -> dict[str, DaemonDrive]:
@@ -126,6 +158,6 @@ def parse(lines: Iterable[str]) -> dict[str, DaemonDrive]:
             value = float(found[3])
         except ValueError:
             continue
-        if field is not None and device and math.isfinite(value):
-            drives[device] = replace(drives.get(device, DaemonDrive()), **{field: value})
+        if field is not None and device and field.least <= value <= field.most:
+            drives[device] = replace(drives.get(device, DaemonDrive()), **{field.name: value})
     return drives

@@ -4,14 +4,15 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from exporter.config import Settings
 from exporter.errors import ConfigError
 from exporter.top import daemon_page
-from exporter.top.daemon_page import REFRESH_SECONDS, DaemonPage, parse
+from exporter.top.daemon_page import DEFAULT_URL, REFRESH_SECONDS, DaemonPage, parse
 from exporter.top.frame import DaemonDrive
 from tests.duration import PATIENCE_SECONDS, at_most
 
@@ -152,6 +153,64 @@ def test_a_daemon_that_hangs_delays_the_screen_by_a_second_at_most(
     monkeypatch.setattr(daemon_page, "_ANSWER_SECONDS", LIMITS[1])
     with raw_server(lambda: b"") as url, at_most(1.5):
         DaemonPage(url).refresh(0)
+
+
+@pytest.mark.parametrize("start", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\n"])
+def test_a_server_that_sends_one_byte_after_the_other_delays_the_screen_no_longer(
+    monkeypatch: pytest.MonkeyPatch, start: bytes
+) -> None:
+    """The deadline includes the status line and the headers."""
+    monkeypatch.setattr(daemon_page, "_ANSWER_SECONDS", LIMITS[1])
+    ended = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def drip() -> None:
+            client, _ = listening.accept()
+            with client, suppress(OSError):
+                client.sendall(start)
+                while not ended.wait(0.05):
+                    client.sendall(b"X")
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        try:
+            page = DaemonPage(f"http://127.0.0.1:{listening.getsockname()[1]}")
+            with at_most(2):
+                page.refresh(0)
+        finally:
+            ended.set()
+            thread.join()
+    assert "does not answer in time" in page.note
+
+
+def test_an_answer_that_is_cut_off_is_not_used() -> None:
+    """The last number of a part of a page may be cut off too."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def answer() -> None:
+            client, _ = listening.accept()
+            with client:
+                client.recv(1000)
+                client.sendall(head + PAGE.encode())
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        page = DaemonPage(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        page.refresh(0)
+        thread.join()
+    assert {} == page.drives
+
+
+@pytest.mark.parametrize("value", ["1e308", "-1e308", "NaN", "+Inf", "301", "-101"])
+def test_a_value_that_no_drive_has_is_left_out(value: str) -> None:
+    line = f'ssd_smart_temperature_celsius{{device="sda",sensor="drive"}} {value}'
+    assert {} == parse([line])
+
+
+def test_the_daemon_is_asked_at_the_address_on_which_it_listens() -> None:
+    """Another user's program may listen on ::1, which is often the first address of localhost."""
+    assert DEFAULT_URL == f"http://{Settings().web.listen_address[0]}"
 
 
 def test_a_page_of_any_size_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
