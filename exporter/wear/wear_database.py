@@ -189,10 +189,11 @@ class WearDatabase:
         self._progress = 0
         try:
             yield
-        except (sqlite3.Error, OSError, UnicodeDecodeError) as e:
+        except (sqlite3.Error, OSError, UnicodeDecodeError, MemoryError) as e:
             # UnicodeDecodeError is raised if SQLite's message quotes a name that is not UTF-8.
+            why = "it requires too much memory" if isinstance(e, MemoryError) else str(e)
             self.close()
-            if not self._read_only and not self._is_temporary(e) and self._set_aside(str(e)):
+            if not self._read_only and not self._is_temporary(e) and self._set_aside(why):
                 return
             if not self._is_reported:
                 meanwhile = (
@@ -203,7 +204,7 @@ class WearDatabase:
                 log.warning(
                     "%s cannot be used: %s; %s; repair the disk or the permissions",
                     self._path,
-                    e,
+                    why,
                     meanwhile,
                 )
             self._is_reported = True

@@ -47,6 +47,10 @@ _NUMBERS = ", ".join(
 
 _THE_DRIVE = "(SELECT id FROM drive WHERE key = ?1)"
 
+#: Limit of the memory of SQLite in this process, in bytes. The check of the largest file takes
+#: 1 MB. A file of another user can contain values of a gigabyte.
+_HEAP_BYTES = 32 << 20
+
 Rows = Mapping[str, Sequence[WearObservation]]
 
 
@@ -60,10 +64,11 @@ def prepare(connection: sqlite3.Connection) -> None:
     Raises:
         sqlite3.Error: the file is not a database, is damaged, has other tables, or has another
             version.
+        MemoryError: it requires more memory than `_HEAP_BYTES`.
     """
     for setting in (
         *("cache_size = -128", "mmap_size = 0", "cell_size_check = ON"),
-        "trusted_schema = OFF",
+        *("trusted_schema = OFF", f"hard_heap_limit = {_HEAP_BYTES}"),
     ):
         connection.execute(f"PRAGMA {setting}")
     ((version,),) = connection.execute("PRAGMA user_version").fetchall()
@@ -76,6 +81,18 @@ def prepare(connection: sqlite3.Connection) -> None:
         return
     if version != VERSION:
         raise sqlite3.DatabaseError(f"it has version {version}, not {VERSION}")
+    _check_tables(connection)
+    for row in connection.execute("PRAGMA integrity_check(1)").fetchall():
+        if row != ("ok",):
+            raise sqlite3.DatabaseError(f"it is damaged: {row[0]}")
+
+
+def _check_tables(connection: sqlite3.Connection) -> None:
+    """Checks that the file has exactly the tables of this module.
+
+    Raises:
+        sqlite3.DatabaseError: it has others.
+    """
     # The limits keep a long definition out of the memory.
     found = connection.execute(
         "SELECT type, substr(name, 1, 100), substr(ifnull(sql, ''), 1, 1000) FROM sqlite_master"
@@ -83,15 +100,15 @@ def prepare(connection: sqlite3.Connection) -> None:
     ).fetchall()
     if sorted(found) != _SCHEMA:
         raise sqlite3.DatabaseError("it has other tables, indexes, views or triggers")
-    for row in connection.execute("PRAGMA integrity_check(1)").fetchall():
-        if row != ("ok",):
-            raise sqlite3.DatabaseError(f"it is damaged: {row[0]}")
 
 
 @contextlib.contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Context manager that commits all changes, or rolls them back after an exception."""
-    connection.execute("BEGIN IMMEDIATE")
+def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
+    """Context manager that commits all changes, or rolls them back after an exception.
+
+    kind: DEFERRED for a transaction that only reads. All its statements see the same file.
+    """
+    connection.execute(f"BEGIN {kind}")
     try:
         yield
         connection.execute("COMMIT")
@@ -156,10 +173,14 @@ def rows(connection: sqlite3.Connection, key: str) -> list[tuple[Any, ...]]:
     """Returns a drive's last rows in the order of time.
 
     A row contains the fields of `WearObservation`. A value that is not a number is None.
+
+    Raises: the exceptions of `prepare`. The owner of the file may have changed it since.
     """
-    found = connection.execute(
-        f"SELECT {_NUMBERS} FROM observation"  # noqa: S608  our own words
-        f" WHERE drive = {_THE_DRIVE} ORDER BY at DESC LIMIT ?2",
-        (key, ROWS_PER_DRIVE),
-    ).fetchall()
+    with transaction(connection, "DEFERRED"):
+        _check_tables(connection)
+        found = connection.execute(
+            f"SELECT {_NUMBERS} FROM observation"  # noqa: S608  our own words
+            f" WHERE drive = {_THE_DRIVE} ORDER BY at DESC LIMIT ?2",
+            (key, ROWS_PER_DRIVE),
+        ).fetchall()
     return found[::-1]

@@ -448,10 +448,57 @@ def test_a_file_with_another_schema_is_not_used(
     assert 1 == len(aside(path))
 
 
+def test_tables_that_change_after_the_check_are_not_used(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The owner of the file changes it while a command of root uses it."""
+    written(path, 1)
+    command = WearHistory.open(path, read_only=True)
+    assert [DAY] == [seen.at for seen in command.observations(KEY)]
+    computed = "nand_written_bytes INTEGER AS (length(hex(zeroblob(1000))))"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as file:
+        file.execute("PRAGMA writable_schema = ON")
+        ((version,),) = file.execute("PRAGMA schema_version").fetchall()
+        sql = f"replace(sql, 'nand_written_bytes INTEGER', '{computed}')"
+        file.execute(f"UPDATE sqlite_master SET sql = {sql} WHERE name = 'observation'")
+        file.execute(f"PRAGMA schema_version = {version + 1}")
+    assert () == command.observations(KEY)
+    command.close()
+    assert "it has other tables, indexes, views or triggers" in caplog.text
+
+
+def change(path: Path, statement: str) -> None:
+    """Changes a file in another process. The limit of SQLite's memory applies to a process."""
+    code = (
+        "import sqlite3, sys\nwith sqlite3.connect(sys.argv[1]) as file: file.execute(sys.argv[2])"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path), statement], check=True)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO drive (key) VALUES (CAST(zeroblob(100000000) AS TEXT))",
+        "UPDATE observation SET used_ratio = zeroblob(50000000)",
+    ],
+)
+def test_a_file_with_huge_values_takes_little_memory(
+    path: Path, caplog: pytest.LogCaptureFixture, statement: str
+) -> None:
+    written(path, 1)
+    change(path, statement)
+    command = WearHistory.open(path, read_only=True)
+    assert () == command.observations(KEY)
+    command.close()
+    assert "it requires too much memory; the wear history is not used" in caplog.text
+    written(path, 2)
+    assert [2] == found(path)
+    assert 1 == len(aside(path))
+
+
 def test_a_text_in_place_of_a_number_is_not_read(path: Path) -> None:
     written(path, 1, 2)
-    with contextlib.closing(sqlite3.connect(path)) as file, file:
-        file.execute("UPDATE observation SET used_ratio = zeroblob(50000000) WHERE at < 100000")
+    change(path, "UPDATE observation SET used_ratio = zeroblob(5000000) WHERE at < 100000")
     assert [1, 2] == found(path)
     history = WearHistory.open(path)
     assert [None, 0.1] == [seen.used_ratio for seen in history.observations(KEY)]
