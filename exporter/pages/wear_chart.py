@@ -34,8 +34,10 @@ def wear_chart(
         return ""
     future = 0.0 if bounds is None else min(bounds[2] * 1.1, _MOST_FUTURE_SECONDS)
     end = now + future
-    lowest = min(ratio for at, ratio in points if at >= begin or at == points[-1][0])
-    highest = max(1.0, used_ratio) if bounds is not None else min(1.0, used_ratio + 0.05)
+    shown_ratios = [used_ratio, *(ratio for _, ratio in points)]
+    lowest = min(shown_ratios)
+    # A drive reports up to 255 %, and its counter may have been larger in the past.
+    highest = max(1.0 if bounds is not None else min(1.0, used_ratio + 0.05), *shown_ratios)
     floor = max(0.0, lowest - 0.15 * max(highest - lowest, 0.02))
 
     def x(at: float) -> float:

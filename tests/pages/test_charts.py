@@ -64,6 +64,12 @@ def test_any_history_of_wear_is_drawn(
     svg = wear_chart(sorted(points), used, bounds, 1.8e9)
     assert "nan" not in svg
     assert "inf" not in svg
+    # Drives report up to 255 %, and a counter may fall. Nothing leaves the picture.
+    heights = re.findall(r' (?:c?y[12]?)="(-?[\d.]+)"', svg)
+    heights += [
+        pair.split(",")[1] for pairs in re.findall(r'points="(.+?)"', svg) for pair in pairs.split()
+    ]
+    assert all(0 <= float(height) <= 240 for height in heights), heights
 
 
 def test_texts_have_at_most_three_digits_and_a_unit() -> None:
