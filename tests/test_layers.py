@@ -208,7 +208,7 @@ def test_the_layers_have_no_cycle() -> None:
 #: agent must not load most of them.
 ONLY_IN = {
     "_socket": {"service"},
-    "socket": {"web"},
+    "socket": {"top.daemon_page", "web"},
     "ssl": {"web"},
     "subprocess": set(),
     "psutil": {"linux.mysqld_processes"},
