@@ -111,6 +111,25 @@ def root_problem(directory: Path) -> str:
     return ""
 
 
+def foreign_parent(directory: Path) -> Path | None:
+    """Returns the nearest directory above in which another user can replace `directory`.
+
+    None if there is no such directory, or if this process does not run as root. In a directory with
+    the sticky bit, such as /tmp, users cannot replace what belongs to others.
+    """
+    if os.geteuid() != 0:
+        return None
+    for parent in Path(os.path.realpath(directory)).parents:
+        try:
+            status = os.stat(parent)
+        except OSError:
+            continue
+        others_write = status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX
+        if status.st_uid != 0 or others_write:
+            return parent
+    return None
+
+
 def _become(user: int, group: int) -> None:
     os.setgroups(_groups(user, group))
     os.setresgid(group, group, os.getegid())

@@ -238,8 +238,14 @@ def _refuse_root(directory: Path) -> None:
     if problem := privileges.root_problem(directory):
         raise ConfigError(
             f"the state directory {directory} cannot be used: {problem}",
-            "run this as the owner of the directory, set --state.directory to a directory to which"
-            " only root can write, or make root its owner",
+            "run this as the owner of the directory, or set --state.directory to a directory to"
+            " which only root can write",
+        )
+    if (parent := privileges.foreign_parent(directory)) is not None:
+        log.warning(
+            "users other than root can write to %s, and can replace the state directory %s, while"
+            " this process runs as root; set --state.directory to a directory below /var/lib",
+            *(parent, directory),
         )
 
 

@@ -91,6 +91,21 @@ def read(
         os.close(descriptor)
 
 
+def read_end(path: Path | str, count_bytes: int) -> bytes:
+    """Returns the last bytes of a file; fewer than `count_bytes` if the file is shorter.
+
+    Raises:
+        UnusableFile: it is not a regular file.
+        OSError: the file does not exist or cannot be read.
+    """
+    descriptor = _opened(path, _READ, None)
+    try:
+        size = os.fstat(descriptor).st_size
+        return os.pread(descriptor, count_bytes, max(0, size - count_bytes))
+    finally:
+        os.close(descriptor)
+
+
 def check(path: Path | str, limit_bytes: int) -> None:
     """Checks a file that a library opens by its path.
 

@@ -295,8 +295,8 @@ def test_root_keeps_no_state_in_a_directory_of_another_user(foreign: Path) -> No
             open_state_file(configured, environment)
         assert (
             f"the state directory {foreign} cannot be used: it belongs to user nobody (65534), and"
-            " this process runs as root; run this as the owner of the directory, set"
-            " --state.directory to a directory to which only root can write, or make root its owner"
+            " this process runs as root; run this as the owner of the directory, or set"
+            " --state.directory to a directory to which only root can write"
         ) == str(raised.value)
     assert [] == os.listdir(foreign)
 
@@ -306,6 +306,23 @@ def test_root_keeps_no_state_in_a_directory_that_others_can_write(foreign: Path)
     foreign.chmod(0o777)
     with pytest.raises(ConfigError, match="other users can write to it"):
         open_state_file(foreign, {})
+
+
+def test_root_warns_if_another_user_can_replace_the_state_directory(
+    foreign: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    state = foreign / "state"
+    state.mkdir()
+    assert open_state_file(state, {}) is not None
+    assert f"other than root can write to {foreign}, and can replace the state" in caplog.text
+    caplog.clear()
+    os.chown(foreign, 0, 0)
+    foreign.chmod(0o1777)
+    assert open_state_file(state, {}) is not None
+    assert "" == caplog.text
+    foreign.chmod(0o777)
+    assert open_state_file(state / "below", {}) is not None
+    assert f"other than root can write to {foreign}," in caplog.text
 
 
 def test_root_reads_the_state_with_the_rights_of_the_owner(

@@ -50,6 +50,11 @@ _INSTRUCTIONS_PER_CALL = 1_000_000
 #: The files beside a database that SQLite opens.
 _COMPANIONS = ("-journal", "-wal", "-shm")
 
+#: The last bytes of a rollback journal that contains the name of a super-journal. SQLite deletes
+#: the file with this name. Only a transaction over several databases creates such a journal
+#: (https://www.sqlite.org/fileformat.html#the_rollback_journal, pager.c).
+_SUPER_JOURNAL_END = bytes.fromhex("d9d505f920a163d7")
+
 #: Parts of SQLite's messages for errors that are not caused by the contents of the file. SQLite's
 #: error codes are not used, because Python 3.10 does not provide them.
 _TEMPORARY_ERRORS = ("unable to open", "is full", "locked", "disk I/O error")
@@ -167,7 +172,8 @@ class WearDatabase:
 
         Raises:
             OSError: there is no file, or its status cannot be read.
-            sqlite3.DatabaseError: one of the files is not a regular file, or is too large.
+            sqlite3.DatabaseError: one of the files is not a regular file, or is too large. Or
+                SQLite would delete a further file.
         """
         for path in (self._path, *(Path(f"{self._path}{suffix}") for suffix in _COMPANIONS)):
             try:
@@ -179,6 +185,10 @@ class WearDatabase:
             except FileNotFoundError:
                 if path == self._path:
                     raise
+        journal = f"{self._path}-journal"
+        with contextlib.suppress(FileNotFoundError):
+            if untrusted_file.read_end(journal, len(_SUPER_JOURNAL_END)) == _SUPER_JOURNAL_END:
+                raise sqlite3.DatabaseError("its journal names another file, to be deleted")
 
     def _has_worked_too_long(self) -> bool:
         self._progress += 1

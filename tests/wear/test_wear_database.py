@@ -597,6 +597,24 @@ def test_root_deletes_no_file_that_the_owner_of_the_directory_names(
         shutil.rmtree(directory)
 
 
+def test_no_file_is_deleted_after_the_files_were_given_to_root(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The owner of a file changes with chown; its contents stay those of the user before."""
+    victim = path.with_name("victim")
+    victim.write_text("precious")
+    written(path, 1)
+    path.with_name("history.sqlite-journal").write_bytes(hot_journal(victim))
+    for read_only in (True, False):
+        history = WearHistory.open(path, read_only=read_only)
+        assert () == history.observations(KEY)
+        history.record(KEY, day(2))
+        history.close()
+        assert victim.exists()
+    assert "its journal names another file, to be deleted" in caplog.text
+    assert [2] == found(path)
+
+
 def test_the_journal_of_the_previous_test_is_one_that_sqlite_obeys(
     path: Path, tmp_path: Path
 ) -> None:
