@@ -115,17 +115,19 @@ def foreign_parent(directory: Path) -> Path | None:
     """Returns the nearest directory above in which another user can replace `directory`.
 
     None if there is no such directory, or if this process does not run as root. In a directory with
-    the sticky bit, such as /tmp, users cannot replace what belongs to others.
+    the sticky bit, such as /tmp, users cannot replace what belongs to others. The user who called
+    sudo(8) is no other user: he has the rights of root already.
     """
     if os.geteuid() != 0:
         return None
+    trusted = {"0", os.environ.get("SUDO_UID", "0")}
     for parent in Path(os.path.realpath(directory)).parents:
         try:
             status = os.stat(parent)
         except OSError:
             continue
         others_write = status.st_mode & 0o022 and not status.st_mode & stat.S_ISVTX
-        if status.st_uid != 0 or others_write:
+        if str(status.st_uid) not in trusted or others_write:
             return parent
     return None
 

@@ -242,10 +242,10 @@ def _refuse_root(directory: Path) -> None:
             " which only root can write",
         )
     if (parent := privileges.foreign_parent(directory)) is not None:
-        log.warning(
-            "users other than root can write to %s, and can replace the state directory %s, while"
-            " this process runs as root; set --state.directory to a directory below /var/lib",
-            *(parent, directory),
+        raise ConfigError(
+            f"the state directory {directory} cannot be used: users other than root can write to"
+            f" {parent} and can replace it, and this process runs as root",
+            "set --state.directory to a directory below /var/lib",
         )
 
 

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exporter.errors import ConfigError
-from exporter.state import VERSION, StateFile, open_state_file
+from exporter.state import VERSION, StateFile, check_state_directory, open_state_file
 from tests.required import lacking
 
 _JSON = st.recursive(
@@ -308,21 +308,23 @@ def test_root_keeps_no_state_in_a_directory_that_others_can_write(foreign: Path)
         open_state_file(foreign, {})
 
 
-def test_root_warns_if_another_user_can_replace_the_state_directory(
-    foreign: Path, caplog: pytest.LogCaptureFixture
+def test_root_keeps_no_state_in_a_directory_that_another_user_can_replace(
+    foreign: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = foreign / "state"
     state.mkdir()
+    message = f"users other than root can write to {foreign} and can replace it"
+    for use in (open_state_file, check_state_directory):
+        with pytest.raises(ConfigError, match=message):
+            use(state, {})
+    monkeypatch.setenv("SUDO_UID", "65534")
     assert open_state_file(state, {}) is not None
-    assert f"other than root can write to {foreign}, and can replace the state" in caplog.text
-    caplog.clear()
     os.chown(foreign, 0, 0)
+    foreign.chmod(0o777)
+    with pytest.raises(ConfigError, match=message):
+        open_state_file(state / "below", {})
     foreign.chmod(0o1777)
     assert open_state_file(state, {}) is not None
-    assert "" == caplog.text
-    foreign.chmod(0o777)
-    assert open_state_file(state / "below", {}) is not None
-    assert f"other than root can write to {foreign}," in caplog.text
 
 
 def test_root_reads_the_state_with_the_rights_of_the_owner(
