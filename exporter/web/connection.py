@@ -13,6 +13,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from exporter.web import http_message
+from exporter.web.client_network import network_of
 from exporter.web.http_message import BadRequest, RenderedResponse, Request, Response
 from exporter.web.transport import Transport
 
@@ -74,8 +75,10 @@ class Connection:
 
     dispatch: returns the rendered response, or None if `send` will be called with it later.
     peer: the address of the client.
+    network: the network of this address, see `network_of`.
     phase: the current phase.
     phase_since: the monotonic time at which the current phase started.
+    sent_at: the monotonic time at which a part of a response was last sent.
     deadline: the monotonic time at which `expire` must be called.
     watched_events: the selector events for which the event loop watches the socket; 0 means none.
     is_last_request: True if the connection closes after the response to the current request.
@@ -92,7 +95,8 @@ class Connection:
         dispatch: Callable[["Connection", Request], RenderedResponse | None],
     ) -> None:
         self.peer = peer
-        self.phase_since = time.monotonic()
+        self.network = network_of(peer)
+        self.phase_since = self.sent_at = time.monotonic()
         self.deadline = self.phase_since + limits.request_seconds
         self.phase = ConnectionPhase.HANDSHAKE if tls else ConnectionPhase.READING
         self.watched_events = 0
@@ -105,6 +109,7 @@ class Connection:
         self._received = bytearray()
         self._unsent = (memoryview(b""), memoryview(b""))
         self._with_body = True
+        self._bytes_before_response = 0
 
     def advance(self) -> bool:
         """Continue as far as possible without waiting for the client.
@@ -149,7 +154,20 @@ class Connection:
         """Send a rendered response as far as possible now. `advance` sends the rest."""
         self._unsent = (memoryview(rendered.head), memoryview(rendered.body))
         self._enter(ConnectionPhase.WRITING)
+        self._bytes_before_response = 0
         self._write()
+        if self.phase is ConnectionPhase.WRITING:
+            self._bytes_before_response = self.transport.transferred_bytes()
+
+    def transferred_bytes(self) -> int:
+        """Returns the number of bytes that the client has sent and acknowledged; 0 if unknown.
+
+        While the client receives a response, only the bytes since its start are counted.
+        """
+        transferred = self.transport.transferred_bytes()
+        if self.phase is ConnectionPhase.WRITING:
+            return transferred - self._bytes_before_response
+        return transferred
 
     def expire(self) -> None:
         """End the connection, because its deadline has passed.
@@ -234,6 +252,7 @@ class Connection:
             sent = self.transport.send(head, body)
             if not sent:
                 return
+            self.sent_at = time.monotonic()
             sent_head = min(sent, len(head))
             self._unsent = (head[sent_head:], body[sent - sent_head :])
         if self.is_last_request:

@@ -14,7 +14,7 @@ from exporter.logs import UnexpectedErrors
 from exporter.web.connection import Connection, ConnectionPhase
 from exporter.web.http_message import RenderedResponse, Request, Response, plain_response
 from exporter.web.security import ReloadableSecurity
-from exporter.web.workers import FairWorkerPool, WorkerPool
+from exporter.web.workers import Job, QueueLimits, WorkerPool
 
 _log = logging.getLogger(__name__)
 
@@ -44,17 +44,29 @@ _FAILED = plain_response(
 #: The paths that an open page requests by itself.
 LIVE_PATHS = frozenset({"/live.json", "/page.css", "/page.js"})
 
-#: A client address may use this fraction of all connections to wait for bcrypt.
+#: The path that Prometheus requests. Its requests go before those for the pages for people.
+_SCRAPE_PATH = "/metrics"
+
+#: Number of threads of each pool. Two threads can use two CPUs in bcrypt and in zlib.
+_THREADS = 2
+
+#: Requests that are answered after others (pages for people, passwords of addresses whose last
+#: password was wrong) may use one of this number of connections to wait. So the others remain for
+#: scrapes and health checks. 32 of 64 are enough for five browsers, which open six each.
+_MAX_BEHIND_SHARE = 2
+
+#: A client address may use one of this number of connections to wait for bcrypt.
 _MAX_CHECKS_SHARE = 4
 
 
 class RequestDispatcher:
     """Answers a request at once, or passes it to a worker thread.
 
-    bcrypt has its own two threads and its own queue, which is fair to client addresses and short
-    for each of them. So requests with wrong passwords neither delay authenticated requests, nor
-    occupy all connections, nor keep the right password of another address from being checked. Two
-    other threads build the pages. Their queue has space for one request of every connection.
+    bcrypt has its own two threads and its own queue, which is short for each client address. So
+    requests with wrong passwords neither delay authenticated requests, nor occupy all connections,
+    nor keep the right password of another address from being checked. Two other threads build the
+    pages. At most one of them builds a page for people, and scrapes go first. So a page for people
+    delays no scrape, except by the CPU time that it takes meanwhile.
 
     respond: builds a response; called on a worker thread.
     fast: functions that build a response on the event loop, keyed by path.
@@ -80,12 +92,29 @@ class RequestDispatcher:
         self._post = post
         self._deliver = deliver
         self._errors = UnexpectedErrors(_log)
-        self._responders = WorkerPool("web-respond", 2, connections)
-        self._authenticators = FairWorkerPool(
+        behind = max(1, connections // _MAX_BEHIND_SHARE)
+        self._responders = WorkerPool(
+            "web-respond",
+            _THREADS,
+            QueueLimits(
+                waiting=connections,
+                waiting_of_client=connections,
+                waiting_behind=behind,
+                running_of_client=_THREADS,
+                running_behind=_THREADS - 1,
+            ),
+        )
+        self._authenticators = WorkerPool(
             "web-bcrypt",
-            threads=2,
-            queue_length=connections,
-            client_queue_length=max(1, connections // _MAX_CHECKS_SHARE),
+            _THREADS,
+            QueueLimits(
+                waiting=connections,
+                waiting_of_client=max(1, connections // _MAX_CHECKS_SHARE),
+                waiting_behind=connections,
+                running_of_client=1,
+                running_behind=_THREADS,
+            ),
+            finishes_at_exit=True,
         )
 
     def dispatch(self, connection: Connection, request: Request) -> RenderedResponse | None:
@@ -116,11 +145,18 @@ class RequestDispatcher:
             return connection.render(_UNAUTHORIZED)
         if is_known:
             return self._dispatch_authenticated(connection, request)
-        job = partial(self._authenticate, connection, request, field)
-        is_queued = self._authenticators.submit(
-            connection.peer, job, lambda: connection.phase is ConnectionPhase.PROCESSING
-        )
+        run = partial(self._authenticate, connection, request, field)
+        is_queued = self._authenticators.submit(self._job(connection, run))
         return None if is_queued else connection.render(_BUSY)
+
+    def stuck_seconds(self, now: float) -> float:
+        """Returns for how long no worker thread has started or ended a job; 0 if none has a job.
+
+        now: the monotonic time.
+        """
+        pools = (self._responders, self._authenticators)
+        stuck = [seconds for pool in pools if (seconds := pool.stuck_seconds(now)) is not None]
+        return min(stuck, default=0.0)
 
     def stop(self) -> None:
         """Drop all queued requests and end the worker threads, without waiting for them."""
@@ -156,9 +192,26 @@ class RequestDispatcher:
         respond_fast = self._fast.get(request.path)
         if respond_fast:
             return self._render(connection, request, respond_fast)
-        if self._responders.submit(partial(self._work, connection, request)):
-            return None
-        return connection.render(_BUSY)
+        run = partial(self._work, connection, request)
+        rank = 0 if request.path == _SCRAPE_PATH else 1
+        is_queued = self._responders.submit(self._job(connection, run, lambda: rank))
+        return None if is_queued else connection.render(_BUSY)
+
+    def _job(
+        self, connection: Connection, run: Callable[[], None], rank: Callable[[], int] = lambda: 0
+    ) -> Job:
+        return Job(
+            connection.peer,
+            run,
+            is_needed=lambda: connection.phase is ConnectionPhase.PROCESSING,
+            refuse=partial(self._post, partial(self._refuse, connection)),
+            rank=rank,
+        )
+
+    def _refuse(self, connection: Connection) -> None:
+        """Answer a request that has lost its place in a queue. This method runs on the loop."""
+        if connection.phase is ConnectionPhase.PROCESSING:
+            self._deliver(connection, connection.render(_BUSY))
 
     def _work(self, connection: Connection, request: Request) -> None:
         """Build the response to a request. This method runs on a worker thread."""

@@ -289,7 +289,8 @@ class HttpServer:
         the new connection, and displace another one or refuse the new one.
         """
         now = time.monotonic()
-        evicted = connection_to_evict(self._connections, now)
+        stuck_seconds = self._dispatcher.stuck_seconds(now)
+        evicted = connection_to_evict(self._connections, stuck_seconds)
         if evicted is None:
             return True
         if evicted.phase is ConnectionPhase.PROCESSING:

@@ -1,96 +1,119 @@
-"""Runs jobs on worker threads, with a limit on the number of jobs that wait.
+"""Runs jobs on worker threads, with limits on the jobs that wait and an order that is fair.
 
 concurrent.futures is not used because it joins its threads at exit: a thread that hangs would block
-the exit. The constructors start all threads. So if the limit on threads is too low, the start of
-the daemon fails, not the first request. A job must not raise an exception.
+the exit. The constructor starts all threads. So if the limit on threads is too low, the start of
+the daemon fails, not the first request.
 """
 
 import atexit
-import queue
 import threading
-from collections import deque
+import time
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 
-Job = Callable[[], None]
-
-#: The jobs of a client that wait. The function returns False if the result of its job is not needed
-#: any more.
-_ClientJobs = deque[tuple[Callable[[], bool], Job]]
+#: Maximum number of clients of which the last turn is remembered. It is more than can wait at the
+#: same time, and takes 0.1 MB. The client whose last turn is oldest is forgotten first.
+_MAX_REMEMBERED = 1024
 
 
-class FairWorkerPool:
-    """Runs the jobs of several clients in turn on a fixed number of daemon threads.
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """Work for a client.
 
-    At most one job of a client runs at a time, and the next job is that of the client that has
-    waited for longest. So a client with many jobs delays another client by one job per thread.
+    client: the name of the client.
+    run: does the work. It must not raise an exception.
+    is_needed: returns False if the job need not run any more. It may run nevertheless.
+    refuse: called instead of `run` if another job takes the place of this one in the queue, on the
+        thread that queues the other job.
+    rank: returns the rank. Jobs of a lower rank run first; the lowest is 0.
+    """
 
-    The process waits at its exit for the jobs that run. bcrypt is compiled from Rust: a thread that
-    the interpreter ends within it aborts the process.
+    client: str
+    run: Callable[[], None]
+    is_needed: Callable[[], bool] = lambda: True
+    refuse: Callable[[], None] = lambda: None
+    rank: Callable[[], int] = lambda: 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLimits:
+    """The maximum number of jobs of a pool.
+
+    waiting: jobs that wait for a thread.
+    waiting_of_client: jobs of one client that wait for a thread.
+    waiting_behind: jobs of a rank above 0 that wait for a thread.
+    running_of_client: jobs of one client that run at the same time.
+    running_behind: jobs of a rank above 0 that run at the same time.
+    """
+
+    waiting: int
+    waiting_of_client: int
+    waiting_behind: int
+    running_of_client: int
+    running_behind: int
+
+
+class WorkerPool:
+    """Runs the jobs of several clients on a fixed number of daemon threads.
+
+    The next job is one of the lowest rank. Of these it is that of the client whose last turn is
+    longest ago. So a client with many jobs delays another client by one job per thread. A job for
+    which the queue has no place takes the place of the job that would run last, if it would itself
+    run before that one.
 
     name: the beginning of the threads' names.
     threads: the number of threads.
-    queue_length: the maximum number of jobs that wait for a thread.
-    client_queue_length: the maximum number of jobs of one client that wait for a thread.
+    limits: the maximum number of jobs.
+    finishes_at_exit: True if the process waits at its exit for the jobs that run. bcrypt is
+        compiled from Rust: a thread that the interpreter ends within it aborts the process.
     """
 
     def __init__(
-        self, name: str, threads: int, queue_length: int, client_queue_length: int
+        self, name: str, threads: int, limits: QueueLimits, *, finishes_at_exit: bool = False
     ) -> None:
-        self._queue_length = queue_length
-        self._client_queue_length = client_queue_length
+        self._limits = limits
         self._changed = threading.Condition()
-        self._waiting = 0
         self._is_stopped = False
-        # The jobs that wait, keyed by client, in the order of the turns. A client of which a job
-        # runs has an entry in `_resting` instead.
-        self._ready: dict[str, _ClientJobs] = {}
-        self._resting: dict[str, _ClientJobs] = {}
+        self._waiting: list[Job] = []
+        # The jobs that run, each with its rank at its start.
+        self._running: dict[Job, int] = {}
+        # The number of the last turn of each client. Turns are numbered in their order from 1.
+        self._turns: dict[str, int] = {}
+        self._turn = 0
+        self._progress_at = 0.0
         self._threads = [
             threading.Thread(target=self._work, name=f"{name}-{n}", daemon=True)
             for n in range(threads)
         ]
         for thread in self._threads:
             thread.start()
-        atexit.register(self._finish)
+        if finishes_at_exit:
+            atexit.register(self._finish)
 
-    def submit(self, client: str, job: Job, is_needed: Callable[[], bool]) -> bool:
-        """Queue a job of a client; returns False if the client's queue or the whole queue is full.
-
-        Several threads may call it.
-
-        is_needed: returns False if the job need not run any more. If a queue is full, such jobs are
-            dropped. They may run nevertheless.
-        """
+    def submit(self, job: Job) -> bool:
+        """Queue a job; returns False if the queue is full for it. Several threads may call it."""
+        displaced = None
         with self._changed:
-            if not self._has_room(client):
-                self._drop_needless()
-                if not self._has_room(client):
-                    return False
-            clients = self._resting if client in self._resting else self._ready
-            clients.setdefault(client, deque()).append((is_needed, job))
-            self._waiting += 1
-            if clients is self._ready:
-                self._changed.notify()
+            if not self._has_room(job):
+                self._waiting = [each for each in self._waiting if each.is_needed()]
+                if not self._has_room(job):
+                    displaced = self._displaced_by(job)
+                    if displaced is None:
+                        return False
+                    self._waiting.remove(displaced)
+            self._waiting.append(job)
+            self._changed.notify_all()
+        if displaced:
+            displaced.refuse()
         return True
 
-    def _finish(self) -> None:
-        self.stop()
-        for thread in self._threads:
-            thread.join()
+    def stuck_seconds(self, now: float) -> float | None:
+        """Returns the time since a job last started or ended; None if no job runs.
 
-    def _has_room(self, client: str) -> bool:
-        jobs = self._resting.get(client) or self._ready.get(client) or ()
-        return self._waiting < self._queue_length and len(jobs) < self._client_queue_length
-
-    def _drop_needless(self) -> None:
-        for clients in (self._ready, self._resting):
-            for client, jobs in list(clients.items()):
-                needed = deque(entry for entry in jobs if entry[0]())
-                self._waiting -= len(jobs) - len(needed)
-                if needed or clients is self._resting:
-                    clients[client] = needed
-                else:
-                    del clients[client]
+        now: the monotonic time.
+        """
+        return now - self._progress_at if self._running else None
 
     def stop(self) -> None:
         """Drop the queued jobs, and make each thread end after its current job. Does not wait."""
@@ -98,65 +121,72 @@ class FairWorkerPool:
             self._is_stopped = True
             self._changed.notify_all()
 
-    def _work(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._ready or self._is_stopped)
-                if self._is_stopped:
-                    return
-                client = next(iter(self._ready))
-                jobs = self._resting[client] = self._ready.pop(client)
-                _, job = jobs.popleft()
-                self._waiting -= 1
-            job()
-            with self._changed:
-                jobs = self._resting.pop(client)
-                if jobs:
-                    self._ready[client] = jobs
-                    self._changed.notify()
-
-
-class WorkerPool:
-    """Runs jobs on a fixed number of daemon threads, in the order in which they were queued.
-
-    name: the beginning of the threads' names.
-    threads: the number of threads.
-    queue_length: the maximum number of jobs that wait for a thread.
-    """
-
-    def __init__(self, name: str, threads: int, queue_length: int) -> None:
-        self._queue: queue.Queue[Job | None] = queue.Queue(queue_length)
-        self._threads = [
-            threading.Thread(target=self._work, name=f"{name}-{n}", daemon=True)
-            for n in range(threads)
-        ]
+    def _finish(self) -> None:
+        self.stop()
         for thread in self._threads:
-            thread.start()
+            thread.join()
 
-    def submit(self, job: Job) -> bool:
-        """Queue a job; returns False if the queue is full.
+    def _has_room(self, job: Job) -> bool:
+        limits = self._limits
+        return (
+            len(self._waiting) < limits.waiting
+            and self._waiting_of(job.client) < limits.waiting_of_client
+            and (job.rank() == 0 or self._waiting_behind() < limits.waiting_behind)
+        )
 
-        Call it only on the thread that calls `stop`.
-        """
-        try:
-            self._queue.put_nowait(job)
-        except queue.Full:
-            return False
-        return True
+    def _waiting_of(self, client: str) -> int:
+        return sum(each.client == client for each in self._waiting)
 
-    def stop(self) -> None:
-        """Drop the queued jobs, and make each thread end after its current job. Does not wait."""
-        while True:
-            try:
-                self._queue.get_nowait()
-            except queue.Empty:
-                break
-        self._queue.put_nowait(None)
+    def _waiting_behind(self) -> int:
+        return sum(each.rank() > 0 for each in self._waiting)
+
+    def _displaced_by(self, job: Job) -> Job | None:
+        """Returns the waiting job that loses its place to this one; None if there is none."""
+        if self._waiting_of(job.client) >= self._limits.waiting_of_client:
+            return None
+        last = max(reversed(self._waiting), key=self._place)
+        return last if self._place(job) < self._place(last) else None
+
+    def _place(self, job: Job) -> tuple[int, int]:
+        """Returns the place in the order: a job runs before those with a greater place."""
+        return job.rank(), self._turns.get(job.client, 0)
+
+    def _next(self) -> Job | None:
+        """Returns the waiting job that may run now and whose place is first; None if none may."""
+        clients = Counter(each.client for each in self._running)
+        behind = sum(rank > 0 for rank in self._running.values())
+        may_run = [
+            each
+            for each in self._waiting
+            if clients[each.client] < self._limits.running_of_client
+            and (behind < self._limits.running_behind or each.rank() == 0)
+        ]
+        return min(may_run, key=self._place, default=None)
+
+    def _start(self, job: Job) -> None:
+        self._waiting.remove(job)
+        self._running[job] = job.rank()
+        self._progress_at = time.monotonic()
+        self._turn += 1
+        self._turns.pop(job.client, None)
+        self._turns[job.client] = self._turn
+        if len(self._turns) > _MAX_REMEMBERED:
+            del self._turns[next(iter(self._turns))]
 
     def _work(self) -> None:
-        while job := self._queue.get():
-            job()
-        try:
-            self._queue.put_nowait(None)  # ends the next thread
-        except queue.Full:
-            return
+        while True:
+            with self._changed:
+                job = self._next()
+                while job is None and not self._is_stopped:
+                    self._changed.wait()
+                    job = self._next()
+                if job is None or self._is_stopped:
+                    return
+                self._start(job)
+            job.run()
+            with self._changed:
+                del self._running[job]
+                self._progress_at = time.monotonic()
+                self._changed.notify_all()
+            # A thread that waits must not keep the request of its last job in memory.
+            del job

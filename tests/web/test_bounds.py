@@ -288,6 +288,27 @@ def test_slow_readers_are_evicted_for_a_new_connection() -> None:
         assert PAGE == send_request(server).body
 
 
+def test_bytes_of_earlier_responses_do_not_protect_a_client_that_has_stopped_reading() -> None:
+    """The other one is new, and has read more of its response."""
+    request = GET.replace(b"/metrics", b"/big")
+    with (
+        serving(big, limits=replace(PATIENT, connections=2)) as server,
+        connect(server) as old,
+        connect(server) as new,
+    ):
+        old.sendall(request)
+        assert BIG.body == read_response(old).body
+        for sock, least in ((old, 1), (new, len(BIG.body) * 2 // 3)):
+            sock.sendall(request)
+            received = len(receive(sock))
+            while received < least:
+                received += len(receive(sock))
+        assert PAGE == send_request(server).body
+        assert is_closed(old)
+        while received < len(BIG.body):
+            received += len(receive(new))
+
+
 def test_a_server_whose_workers_hang_responds_503_and_limits_its_queue() -> None:
     release = threading.Event()
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -50,9 +51,15 @@ class Attack:
 
 @contextmanager
 def attacked(
-    server: HttpServer, clients: int, address: str = "127.0.0.1", *, passwords: str = ""
+    server: HttpServer,
+    clients: int,
+    address: str = "127.0.0.1",
+    *,
+    passwords: str = "",
+    path: str = "/metrics",
 ) -> Iterator[Attack]:
-    command = [sys.executable, BUSY_CLIENTS, server.addresses[0][1], clients, address, passwords]
+    program = [sys.executable, BUSY_CLIENTS, server.addresses[0][1]]
+    command = [*program, clients, address, passwords, path]
     attack = Attack()
     with subprocess.Popen(
         list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -87,6 +94,70 @@ def test_busy_clients_of_one_address_do_not_keep_another_address_out(
         assert [PAGE] * SCRAPES == [scrape(server, "127.0.0.2").body for _ in range(SCRAPES)]
         assert len(server._connections) <= PATIENT.connections
     assert attack.statuses["200"] > 0
+
+
+#: Duration of the rendering of a page for people in seconds, so that the last of 64 requests waits
+#: longer than `HANG_SECONDS`.
+RENDERING_SECONDS = 0.03
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("clients", [70, 200])
+@pytest.mark.parametrize("path", ["/", "/live.json", "/drive/sda", "/metrics"])
+def test_busy_clients_with_an_address_each_keep_neither_scrapes_nor_probes_out(
+    clients: int, path: str
+) -> None:
+    """Together they want more pages for people than the workers can build."""
+
+    def respond(request: Request) -> Response:
+        if request.path != "/metrics":
+            time.sleep(RENDERING_SECONDS)
+        return Response(200, "text/plain", PAGE)
+
+    healthy = {"/-/healthy": lambda: Response(200, "text/plain", b"Healthy.\n")}
+    probe = GET.replace(b"/metrics", b"/-/healthy")
+    with (
+        serving(respond, fast=healthy) as server,
+        attacked(server, clients, "each", path=path) as attack,
+    ):
+        for _ in range(SCRAPES):
+            assert PAGE == scrape(server, "127.0.0.2").body
+            assert b"Healthy.\n" == scrape(server, "127.0.0.3", probe).body
+    assert attack.statuses["200"] > 0
+
+
+@pytest.mark.real
+def test_a_page_for_people_is_answered_while_others_have_more_requests_than_fit() -> None:
+    """A client that had no turn yet takes the place of one that had a turn."""
+
+    def respond(request: Request) -> Response:
+        time.sleep(RENDERING_SECONDS)
+        return Response(200, "text/plain", request.path.encode())
+
+    with serving(respond) as server, attacked(server, 100, "each", path="/"):
+        assert becomes_true(lambda: len(server._dispatcher._responders._turns) == 100)
+        request = GET.replace(b"/metrics", b"/drive/sda")
+        assert b"/drive/sda" == scrape(server, "127.0.0.2", request).body
+
+
+@pytest.mark.real
+def test_a_page_for_people_that_hangs_delays_no_scrape() -> None:
+    release = threading.Event()
+
+    def respond(request: Request) -> Response:
+        if request.path == "/":
+            release.wait(WAIT_SECONDS)
+        return Response(200, "text/plain", PAGE)
+
+    with serving(respond) as server, ExitStack() as opened:
+        pages = [opened.enter_context(connect(server, f"127.0.0.{n}")) for n in range(3, 7)]
+        for sock in pages:
+            sock.sendall(GET.replace(b"/metrics", b"/"))
+        assert becomes_true(lambda: phases(server) == [ConnectionPhase.PROCESSING] * 4)
+        assert PAGE == scrape(server, "127.0.0.2").body
+        assert not release.is_set()
+        release.set()
+        assert [PAGE] * 4 == [read_response(sock).body for sock in pages]
 
 
 @pytest.mark.real
@@ -146,6 +217,28 @@ def test_a_probe_is_answered_while_all_workers_hang() -> None:
         release.set()
         statuses = sorted(read_response(sock).status for sock in waiting)
         assert [200] * 3 + [503] == statuses
+
+
+@pytest.mark.real
+def test_a_probe_of_another_address_is_answered_while_requests_of_many_addresses_hang() -> None:
+    """Each address has one request, so none is the busiest."""
+    release = threading.Event()
+
+    def respond(_request: Request) -> Response:
+        release.wait(WAIT_SECONDS)
+        return Response(200, "text/plain", PAGE)
+
+    healthy = {"/-/healthy": lambda: Response(200, "text/plain", b"Healthy.\n")}
+    request = GET.replace(b"/metrics", b"/-/healthy")
+    limits = replace(PATIENT, connections=4)
+    with serving(respond, limits=limits, fast=healthy) as server, ExitStack() as opened:
+        waiting = [opened.enter_context(connect(server, f"127.0.0.{n}")) for n in range(3, 7)]
+        for sock in waiting:
+            sock.sendall(GET)
+        assert becomes_true(lambda: phases(server) == [ConnectionPhase.PROCESSING] * 4)
+        assert b"Healthy.\n" == scrape(server, "127.0.0.2", request).body
+        release.set()
+        assert [200] * 3 + [503] == sorted(read_response(sock).status for sock in waiting)
 
 
 def authorized(password: str) -> bytes:
@@ -214,7 +307,7 @@ for address in ("127.0.0.1", "127.0.0.2"):
     for number in range(10):
         clients.append(connect(server, address))
         clients[-1].sendall(authorized(f"wrong {number}"))
-while len(server._dispatcher._authenticators._resting) < 2:
+while len(server._dispatcher._authenticators._running) < 2:
     time.sleep(0.001)
 server.stop()
 """
