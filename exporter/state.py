@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from exporter import privileges, untrusted_file
+from exporter import lock_file, privileges, untrusted_file
 from exporter.errors import ConfigError
 from exporter.json_values import require_few_values
 
@@ -59,8 +59,8 @@ class StateFile:
         """
         path = self.directory / _LOCK_FILE
         try:
-            descriptor = untrusted_file.open_lock_file(path, 0o600)
-            if untrusted_file.lock(descriptor):
+            descriptor = lock_file.open_lock_file(path, 0o600)
+            if lock_file.lock(descriptor):
                 self._held = descriptor
                 return
             os.close(descriptor)

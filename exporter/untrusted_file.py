@@ -5,11 +5,19 @@ directory can put anything at a file's path: a link to another user's file, a pi
 reader waits for ever, a device, or a file without an end. This module opens only regular files, and
 reads a limited number of bytes. No other module of this package opens these files;
 tests/test_untrusted_file.py checks it.
+
+The user can also replace a file at any time. Therefore a path is used once, with O_PATH, which
+opens nothing (open(2)). The file behind this descriptor is checked, and is then opened through
+/proc/self/fd.
+
+The path itself may also come from another user (`read_named`, `list_named`): an option file on the
+command line of a process. It may name any file of the kernel, and reading some of these has
+effects. Reading /proc/kmsg removes messages.
 """
 
 import contextlib
 import errno
-import fcntl
+import itertools
 import math
 import os
 import stat
@@ -17,7 +25,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _COMMON = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_READ = os.O_RDONLY | _COMMON
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _COMMON
 
 _KINDS = (
@@ -66,29 +73,91 @@ def read(
     limit_bytes: the largest size of the file.
     directory: a descriptor of the directory to which `path` is relative.
     refusal: returns why a file with this status must not be read; empty if it may be read. It is
-        called with the status of the open file.
+        called before the file is opened for reading.
 
     Raises:
         TooLargeFile: it is larger than the limit.
         UnusableFile: it is not a regular file, or is refused.
         OSError: the file does not exist or cannot be read.
     """
-    descriptor = _opened(path, _READ, directory)
-    try:
-        status = os.fstat(descriptor)
+    with _located(path, directory) as (place, status):
+        if reason := kind_problem(status) or refusal(status):
+            raise UnusableFile(reason, path)
+        return _content(path, place, status, limit_bytes)
+
+
+def read_named(
+    path: Path | str,
+    limit_bytes: int,
+    refusal: Callable[[os.stat_result], str] = accept_every_owner,
+) -> bytes:
+    """Returns the contents of a file whose path another user has chosen.
+
+    The contents are empty if the file has the size 0, as most files of the kernel have. Neither
+    such a file nor one of another filesystem without blocks, such as /sys, is opened.
+
+    path: the last component must not be a link. The caller has followed the links.
+    limit_bytes, refusal: as for `read`.
+
+    Raises:
+        TooLargeFile: it is larger than the limit.
+        UnusableFile: it is not a regular file, is a file of the kernel, or is refused.
+        OSError: the file does not exist or cannot be read.
+        ValueError: the path contains a null byte.
+    """
+    with _located(path) as (place, status):
+        if reason := kind_problem(status) or refusal(status):
+            raise UnusableFile(reason, path)
+        if not status.st_size:
+            return b""
+        _require_blocks(path, place)
+        return _content(path, place, status, limit_bytes)
+
+
+def list_named(
+    path: Path | str,
+    limit: int,
+    refusal: Callable[[os.stat_result], str] = accept_every_owner,
+) -> tuple[str, ...]:
+    """Returns the sorted names in a directory whose path another user has chosen.
+
+    path, refusal: as for `read_named`.
+    limit: the largest number of names.
+
+    Raises:
+        TooLargeFile: the directory has more names.
+        UnusableFile: it is not a directory, belongs to the kernel, or is refused.
+        OSError: the directory does not exist or cannot be read.
+        ValueError: the path contains a null byte.
+    """
+    with _located(path) as (place, status):
+        if not stat.S_ISDIR(status.st_mode):
+            raise UnusableFile("it is not a directory", path)
         if reason := refusal(status):
             raise UnusableFile(reason, path)
-        _check_size(path, status.st_size, limit_bytes)
-        chunks: list[bytes] = []
-        left = limit_bytes + 1
-        while left and (chunk := os.read(descriptor, min(left, 1 << 20))):
-            chunks.append(chunk)
-            left -= len(chunk)
-        # The file may have grown since its size was read.
-        _check_size(path, limit_bytes + 1 - left, limit_bytes)
-        return b"".join(chunks)
-    finally:
-        os.close(descriptor)
+        _require_blocks(path, place)
+        descriptor = _reopened(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK)
+        try:
+            with os.scandir(descriptor) as entries:
+                names = [entry.name for entry in itertools.islice(entries, limit + 1)]
+        finally:
+            os.close(descriptor)
+    if len(names) > limit:
+        raise TooLargeFile(f"it has more than {limit} names", path)
+    return tuple(sorted(names))
+
+
+def opened(path: Path | str, flags: int) -> int:
+    """Returns a descriptor of a regular file. Nothing else is opened.
+
+    Raises:
+        UnusableFile: it is not a regular file.
+        OSError: the file does not exist or cannot be opened.
+    """
+    with _located(path) as (place, status):
+        if reason := kind_problem(status):
+            raise UnusableFile(reason, path)
+        return _reopened(place, flags)
 
 
 def read_end(path: Path | str, count_bytes: int) -> bytes:
@@ -98,7 +167,7 @@ def read_end(path: Path | str, count_bytes: int) -> bytes:
         UnusableFile: it is not a regular file.
         OSError: the file does not exist or cannot be read.
     """
-    descriptor = _opened(path, _READ, None)
+    descriptor = opened(path, os.O_RDONLY)
     try:
         size = os.fstat(descriptor).st_size
         return os.pread(descriptor, count_bytes, max(0, size - count_bytes))
@@ -206,41 +275,6 @@ def opened_directory(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def open_lock_file(path: Path, mode: int, *, writable: bool = True) -> int:
-    """Returns a descriptor of a file for flock(2). The file is created if it is missing.
-
-    Nothing is written to it.
-
-    mode: the permissions of a new file, which the umask reduces.
-    writable: False opens it for reading only, which is sufficient for a lock on a local filesystem.
-
-    Raises:
-        UnusableFile: it is not a regular file.
-        OSError: the file cannot be created or opened.
-    """
-    flags = (os.O_RDWR if writable else os.O_RDONLY) | _COMMON
-    try:
-        return _opened(path, flags, None)
-    except FileNotFoundError:
-        # FileExistsError: another process has created it in between.
-        with contextlib.suppress(FileExistsError):
-            os.close(create(path, mode))
-    return _opened(path, flags, None)
-
-
-def lock(descriptor: int) -> bool:
-    """Acquires flock(2) without waiting. Returns False if another open file holds the lock.
-
-    Raises:
-        OSError: the filesystem does not support locks.
-    """
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def write_problem(directory: Path) -> str:
     """Returns why no file can be created in a directory; empty if one can be created."""
     name = f".write-test.{os.getpid()}"
@@ -275,20 +309,57 @@ def kind_problem(status: os.stat_result) -> str:
     return f"it is {kind}, not a regular file"
 
 
-def _opened(path: Path | str, flags: int, directory: int | None) -> int:
-    """Returns a descriptor of a regular file.
+@contextlib.contextmanager
+def _located(
+    path: Path | str, directory: int | None = None
+) -> Iterator[tuple[int, os.stat_result]]:
+    """Context manager that yields a descriptor of what is at a path, and its status.
 
-    The status is read before the file is opened, because opening a device may have effects.
+    The descriptor refers to this file whatever is at the path later. Nothing was opened: it is
+    only suitable for `_reopened` and for reading the status.
     """
-    status = os.stat(path, dir_fd=directory, follow_symlinks=False)
-    if reason := kind_problem(status):
-        raise UnusableFile(reason, path)
-    descriptor = os.open(path, flags, dir_fd=directory)
-    reason = kind_problem(os.fstat(descriptor))
-    if reason:
+    descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        yield descriptor, os.fstat(descriptor)
+    finally:
         os.close(descriptor)
-        raise UnusableFile(reason, path)
-    return descriptor
+
+
+def _reopened(place: int, flags: int) -> int:
+    """Returns a descriptor, with these flags, of the file of a descriptor of `_located`.
+
+    /proc is that of this process, whatever `path.procfs` is.
+    """
+    try:
+        return os.open(f"/proc/self/fd/{place}", flags | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError as e:
+        # Otherwise a caller would take the file for a missing one.
+        raise OSError(errno.EIO, "it cannot be opened, because /proc is not mounted") from e
+
+
+def _content(path: Path | str, place: int, status: os.stat_result, limit_bytes: int) -> bytes:
+    _check_size(path, status.st_size, limit_bytes)
+    descriptor = _reopened(place, os.O_RDONLY)
+    try:
+        chunks: list[bytes] = []
+        left = limit_bytes + 1
+        while left and (chunk := os.read(descriptor, min(left, 1 << 20))):
+            chunks.append(chunk)
+            left -= len(chunk)
+    finally:
+        os.close(descriptor)
+    # The file may have grown since its size was read.
+    _check_size(path, limit_bytes + 1 - left, limit_bytes)
+    return b"".join(chunks)
+
+
+def _require_blocks(path: Path | str, place: int) -> None:
+    """Raises UnusableFile for a filesystem without blocks: sysfs, procfs and others of the kernel.
+
+    simple_statfs() in fs/libfs.c of Linux reports this.
+    """
+    if not os.fstatvfs(place).f_blocks:
+        raise UnusableFile("it is a file of the kernel", path)
 
 
 def _check_size(path: Path | str, size_bytes: int, limit_bytes: int) -> None:

@@ -22,12 +22,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "threads": {"clock", "logs"},
     "service": {"threads"},
     "untrusted_file": set(),
+    "lock_file": {"untrusted_file"},
     "output_file": {"untrusted_file"},
     "privileges": {"errors"},
     "json_values": set(),
-    "state": {"errors", "json_values", "linux.locks", "privileges", "untrusted_file"},
+    "state": {"errors", "json_values", "linux.locks", "lock_file", "privileges", "untrusted_file"},
     # Kernel files, the meaning of SMART reports, and external programs.
-    "linux": {"errors", "printable"},
+    "linux": {"errors", "printable", "untrusted_file"},
     "drives": {"errors"},
     "programs": {"clock", "errors"},
     "collector_status": {"clock", "errors", "linux.files"},
@@ -47,7 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "probe": {
         *("clock", "collector_status", "drives", "errors", "io", "linux", "programs", "threads"),
-        *("metrics.desc", "metrics.probe_families", "untrusted_file"),
+        *("lock_file", "metrics.desc", "metrics.probe_families", "untrusted_file"),
     },
     # The settings contain the rules of each subject.
     "config": {"errors", "io.disk_rules", "io.drive_class", "probe.gate", "probe.profiles"},

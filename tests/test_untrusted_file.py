@@ -6,6 +6,8 @@ A user who owns a directory can put anything at a file's path before root or the
 import ast
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter import untrusted_file
+from exporter import lock_file, untrusted_file
 from exporter.untrusted_file import TooLargeFile, UnusableFile
 from tests.processes import open_files
 
@@ -48,7 +50,7 @@ def test_only_a_regular_file_is_opened(tmp_path: Path, trap: str) -> None:
         lambda: untrusted_file.read(path, 100),
         lambda: untrusted_file.check(path, 100),
         lambda: untrusted_file.read_end(path, 100),
-        lambda: untrusted_file.open_lock_file(path, 0o600),
+        lambda: lock_file.open_lock_file(path, 0o600),
     ):
         with pytest.raises(UnusableFile) as raised:
             use()
@@ -75,6 +77,86 @@ def test_a_file_without_a_size_is_read_up_to_the_limit() -> None:
     with pytest.raises(TooLargeFile):
         untrusted_file.read("/proc/self/status", 100)
     assert b"Name:" in untrusted_file.read("/proc/self/status", 1 << 20)
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_a_path_of_another_user_names_only_a_regular_file(tmp_path: Path, trap: str) -> None:
+    path = tmp_path / "my.cnf"
+    prepare, word = TRAPS[trap]
+    prepare(path)
+    with pytest.raises(UnusableFile, match=f"it is {word}, not a regular file"):
+        untrusted_file.read_named(path, 100)
+    if trap != "directory":
+        with pytest.raises(UnusableFile, match="it is not a directory"):
+            untrusted_file.list_named(path, 100)
+
+
+def test_files_of_the_kernel_are_not_opened_at_a_path_of_another_user() -> None:
+    assert b"" == untrusted_file.read_named("/proc/self/status", 1 << 20)
+    with pytest.raises(UnusableFile, match="it is a file of the kernel"):
+        untrusted_file.list_named("/proc", 1 << 20)
+    for path in Path("/sys/kernel").iterdir():
+        if path.is_file() and path.stat().st_size:
+            with pytest.raises(UnusableFile, match="it is a file of the kernel"):
+                untrusted_file.read_named(path, 1 << 20)
+
+
+def test_a_file_at_a_path_of_another_user_is_read_up_to_the_limit(tmp_path: Path) -> None:
+    path = tmp_path / "my.cnf"
+    path.write_bytes(b"x" * 100)
+    assert b"x" * 100 == untrusted_file.read_named(path, 100)
+    with pytest.raises(TooLargeFile, match="it is larger than 99 bytes"):
+        untrusted_file.read_named(path, 99)
+    with pytest.raises(UnusableFile, match="no"):
+        untrusted_file.read_named(path, 100, lambda _status: "no")
+
+
+def test_a_directory_at_a_path_of_another_user_is_listed_up_to_the_limit(tmp_path: Path) -> None:
+    for name in "bca":
+        (tmp_path / name).touch()
+    assert ("a", "b", "c") == untrusted_file.list_named(tmp_path, 3)
+    with pytest.raises(TooLargeFile, match="it has more than 2 names"):
+        untrusted_file.list_named(tmp_path, 2)
+    with pytest.raises(UnusableFile, match="no"):
+        untrusted_file.list_named(tmp_path, 3, lambda _status: "no")
+
+
+#: Replaces a file by a socket just before the open(2) with this number, and prints what happens.
+#: Opening a socket by its path fails with ENXIO, so it shows that the replacement was opened.
+_REPLACED_BEFORE_AN_OPEN = """
+import os, sys
+from exporter import untrusted_file
+path, socket, count, name = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+seen = []
+def hook(event, arguments):
+    if event == "open" and is_active:
+        seen.append(arguments[0])
+        if len(seen) == count:
+            os.rename(socket, path)
+is_active = False
+sys.addaudithook(hook)
+is_active = True
+try:
+    getattr(untrusted_file, name)(path, 0o600)
+    print("opened the file")
+except OSError as e:
+    print(e.strerror)
+"""
+
+
+@pytest.mark.parametrize("function", ["read", "read_named", "opened"])
+@pytest.mark.parametrize(
+    ("number", "outcome"), [(1, "it is a socket, not a regular file"), (2, "opened the file")]
+)
+def test_what_replaces_the_file_before_an_open_is_not_opened(
+    tmp_path: Path, function: str, number: int, outcome: str
+) -> None:
+    (tmp_path / "state.json").write_bytes(b"x")
+    _socket(tmp_path / "socket")
+    paths = [str(tmp_path / "state.json"), str(tmp_path / "socket")]
+    argv = [sys.executable, "-c", _REPLACED_BEFORE_AN_OPEN, *paths, str(number), function]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=True, cwd=ROOT.parent)
+    assert f"{outcome}\n" == ended.stdout
 
 
 def test_a_file_that_is_refused_is_not_read(tmp_path: Path) -> None:

@@ -41,7 +41,20 @@ _MAX_CGROUP_BYTES = 64 << 10
 _START_FIELD = 19
 
 _UNIFIED_CGROUP = re.compile(r"^0::(/.*)$", re.MULTILINE)
+_CREDENTIALS = re.compile(r"^(Uid|Gid|Groups):(.*)$", re.ASCII | re.MULTILINE)
 _USER_SLICE = re.compile(r"/user\.slice(?:/user-\d+\.slice)?(?=/|$)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The user and the groups of a process.
+
+    uid: the user ID.
+    groups: the group ID and the supplementary groups.
+    """
+
+    uid: int
+    groups: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +67,13 @@ class ServerProcess:
     argv: the command line, beginning with the name of the program.
     cgroup: the path of its control group in the cgroup v2 hierarchy. None if it is unknown, or if
         the host uses only cgroup v1.
+    credentials: those of the process; None if they are unknown, or if a user may have chosen them.
     """
 
     pid: int
     argv: tuple[str, ...]
     cgroup: str | None
+    credentials: Credentials | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +114,8 @@ def find_server_processes(proc: Path) -> Parsed[tuple[ServerProcess, ...]]:
     for candidate in selected:
         argv = _read_arguments(proc, candidate.pid, faults)
         if argv:
-            processes.append(ServerProcess(candidate.pid, argv, candidate.cgroup))
+            credentials = _read_credentials(proc, candidate)
+            processes.append(ServerProcess(candidate.pid, argv, candidate.cgroup, credentials))
     return Parsed(tuple(processes), faults.listed())
 
 
@@ -120,6 +136,24 @@ def parse_cgroup(text: str) -> str | None:
     """
     match = _UNIFIED_CGROUP.search(text)
     return match[1] if match else None
+
+
+def parse_credentials(text: str) -> Credentials | None:
+    """Returns the credentials from the text of a /proc/<pid>/status file.
+
+    None means that the text has none, or that the real, the effective and the saved ID differ. They
+    differ in a program with the set-user-ID bit. A user can start one by a link called mysqld.
+
+    https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
+    """
+    found = {name: value.split() for name, value in _CREDENTIALS.findall(text)}
+    try:
+        uids, gids = ({int(n) for n in found[name][:3]} for name in ("Uid", "Gid"))
+        groups = frozenset(int(n) for n in found.get("Groups", ()))
+        (uid,), (gid,) = uids, gids
+    except (KeyError, ValueError):
+        return None
+    return Credentials(uid, groups | {gid})
 
 
 class _Groups:
@@ -192,6 +226,20 @@ def _read_candidate(proc: Path, pid: int) -> ServerCandidate | None:
     except (NotAvailable, ReadError):
         cgroup = None
     return ServerCandidate(pid, cgroup, owner, started)
+
+
+def _read_credentials(proc: Path, candidate: ServerCandidate) -> Credentials | None:
+    """Returns the credentials of a process, which decide what is read for it.
+
+    The owner of /proc/<pid> is not used, because it is root for a process that is not dumpable.
+    """
+    try:
+        credentials = parse_credentials(files.read(proc / str(candidate.pid) / "status"))
+    except (NotAvailable, ReadError):
+        return None
+    is_outside = candidate.cgroup is not None and not _group(candidate)[0]
+    # Programs such as sudo run as root, with arguments of the user, before they check a password.
+    return credentials if credentials is None or credentials.uid or is_outside else None
 
 
 def _read_arguments(proc: Path, pid: int, faults: Faults) -> tuple[str, ...]:

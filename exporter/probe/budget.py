@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from exporter import untrusted_file
+from exporter import lock_file, untrusted_file
 from exporter.clock import Clock
 from exporter.errors import ParseError
 from exporter.probe import budget_ledger
@@ -277,7 +277,7 @@ class ProbeBudget:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        descriptor = untrusted_file.open_lock_file(self.path.with_suffix(".lock"), 0o600)
+        descriptor = lock_file.open_lock_file(self.path.with_suffix(".lock"), 0o600)
         try:
             self._lock(descriptor)
             yield
@@ -286,7 +286,7 @@ class ProbeBudget:
 
     def _lock(self, descriptor: int) -> None:
         for _ in range(_LOCK_TRIES):
-            if untrusted_file.lock(descriptor):
+            if lock_file.lock(descriptor):
                 return
             self._clock.sleep(_LOCK_INTERVAL_SECONDS)
         raise OSError(errno.EWOULDBLOCK, "another process has held the lock for 5 s")

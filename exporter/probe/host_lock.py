@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from exporter import untrusted_file
+from exporter import lock_file, untrusted_file
 from exporter.errors import SourceError
 from exporter.linux import files, locks
 
@@ -64,7 +64,7 @@ class HostLock:
             if descriptor is None:
                 continue
             with contextlib.suppress(OSError):
-                if untrusted_file.lock(descriptor):
+                if lock_file.lock(descriptor):
                     self._descriptor = descriptor
                     return True
             os.close(descriptor)
@@ -115,7 +115,7 @@ class HostLock:
         """Returns a descriptor of the lock file, which is created if missing; None if unusable."""
         try:
             # In /run, which the unit may only read, the file can be opened for reading only.
-            return untrusted_file.open_lock_file(path, _LOCK_MODE, writable=False)
+            return lock_file.open_lock_file(path, _LOCK_MODE, writable=False)
         except OSError as e:
             if os.path.lexists(path) and not self._is_reported:
                 self._is_reported = True

@@ -8,7 +8,7 @@ from exporter.errors import LimitReached, SourceError
 from exporter.linux import mountinfo, mysqld
 from exporter.linux.files import Parsed
 from exporter.linux.mysql_directories import OptionFiles, RoleDirectory
-from exporter.linux.mysqld import MysqlServer
+from exporter.linux.mysqld import MysqlServer, OptionFileReader
 from tests.linux import trees
 from tests.linux.trees import mount_line
 
@@ -130,7 +130,7 @@ def test_unusual_option_files(tmp_path: Path) -> None:
     write(tmp_path, "/huge", "[mysqld]\ndatadir=/x\n" + "#" * (1 << 20))
     write(tmp_path, "/main", "!include /a\0b\n!includedir /a\0b\n!includedir /huge\n")
     paths = ("/pipe", "/folder", "/huge", "/missing", "/main", "/a\0b")
-    parsed = mysqld.read_option_files(tmp_path, OptionFiles(paths))
+    parsed = OptionFileReader(tmp_path).read(OptionFiles(paths), None)
     assert {} == parsed.value
     assert ["/pipe", "/folder", "/huge"] == [str(f).partition(":")[0] for f in parsed.faults]
 
@@ -140,14 +140,16 @@ def test_bounded_includes(tmp_path: Path) -> None:
     for number in range(200):
         write(tmp_path, f"/conf.d/{number:03}.cnf", f"[mysqld]\ndatadir=/d{number}\n")
     write(tmp_path, "/main", "!includedir /conf.d\n")
-    assert {"datadir": "/d63"} == mysqld.read_option_files(tmp_path, OptionFiles(("/main",))).value
+    assert {"datadir": "/d63"} == OptionFileReader(tmp_path).read(
+        OptionFiles(("/main",)), None
+    ).value
 
 
 def test_broken_lines(tmp_path: Path) -> None:
     """Of 64 included files with 120,000 broken lines each, few faults are kept."""
     write(tmp_path, "/broken", "!\n" * 120_000)
     write(tmp_path, "/main", "!include /broken\n" * 64)
-    parsed = mysqld.read_option_files(tmp_path, OptionFiles(("/main",)))
+    parsed = OptionFileReader(tmp_path).read(OptionFiles(("/main",)), None)
     assert len(parsed.faults) == 21
     assert "more faults are not listed" in str(parsed.faults[-1])
 
@@ -158,7 +160,7 @@ def test_bounded_option_bytes(tmp_path: Path) -> None:
     for number in range(10):
         write(tmp_path, f"/conf.d/{number}.cnf", f"{text}datadir=/d{number}\n")
     write(tmp_path, "/main", "!includedir /conf.d\n")
-    parsed = mysqld.read_option_files(tmp_path, OptionFiles(("/main",)))
+    parsed = OptionFileReader(tmp_path).read(OptionFiles(("/main",)), None)
     assert {"datadir": "/d4"} == parsed.value
     assert "/5.cnf: not read" in limits(parsed.faults)[0]
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from exporter.linux import mysqld_processes
 from exporter.linux.mysqld_processes import (
+    Credentials,
     ServerCandidate,
     ServerProcess,
     find_server_processes,
@@ -25,9 +26,12 @@ def test_server_processes(tmp_path: Path) -> None:
     """Servers are found by their names; other names that start with mysqld do not count."""
     for pid, name in enumerate(["mysqld", "mariadbd", "mysqld_safe", "mysqld_exporter"], start=10):
         trees.process(tmp_path, pid, [f"/usr/sbin/{name}", "--datadir=/a b"], HOST)
+    mysql = Credentials(1000, frozenset({1000}))
     (tmp_path / "self").mkdir()
-    argv = [("/usr/sbin/mysqld", "--datadir=/a b"), ("/usr/sbin/mariadbd", "--datadir=/a b")]
-    expected = (ServerProcess(10, argv[0], UNIT), ServerProcess(11, argv[1], UNIT))
+    argvs = [("/usr/sbin/mysqld", "--datadir=/a b"), ("/usr/sbin/mariadbd", "--datadir=/a b")]
+    expected = tuple(
+        ServerProcess(pid, argv, UNIT, mysql) for pid, argv in enumerate(argvs, start=10)
+    )
     assert expected == find_server_processes(tmp_path).value
 
 

@@ -383,8 +383,13 @@ def process(
     *,
     cgroup: str = "0::/system.slice/mysql.service",
     name: str | None = None,
+    uid: int = 1000,
+    groups: Sequence[int] = (1000,),
 ) -> None:
-    """Creates a process; its name is `name` or that of its program."""
+    """Creates a process; its name is `name` or that of its program.
+
+    groups: the group of the process, then its supplementary groups.
+    """
     directory = proc / str(pid)
     directory.mkdir(parents=True)
     comm = (name or argv[0].rpartition("/")[2])[:15]
@@ -394,3 +399,6 @@ def process(
     (directory / "cmdline").write_bytes(b"".join(each.encode() + b"\0" for each in argv))
     (directory / "mountinfo").write_text(mountinfo)
     (directory / "cgroup").write_text(f"{cgroup}\n")
+    ids = [f"{name}:\t" + "\t".join([str(n)] * 4) for name, n in (("Uid", uid), ("Gid", groups[0]))]
+    more = " ".join(map(str, groups[1:]))
+    (directory / "status").write_text("\n".join((f"Name:\t{comm}", *ids, f"Groups:\t{more} \n")))

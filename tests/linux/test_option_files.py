@@ -1,0 +1,167 @@
+"""Option files that any user can name: what is opened, and for which server it is read."""
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.linux import mountinfo, mysqld, mysqld_processes
+from tests.linux import trees
+
+HOST = trees.mount_line("8:1", "/")
+SESSION = "0::/user.slice/user-1000.slice/session-3.scope"
+#: A user other than the owner of the files that a test writes.
+OTHER_USER = os.getuid() + 1
+OPTIONS = "[mysqld]\ndatadir=/from/the/file\n"
+
+
+def datadir(
+    proc: Path,
+    path: Path | str,
+    root: Path | str = "/",
+    *,
+    uid: int = OTHER_USER,
+    group: int = OTHER_USER,
+    is_in_session: bool = False,
+) -> str:
+    """Returns the data directory of a server with this option file, as the exporter sees it."""
+    argv = ["mysqld", f"--defaults-file={path}"]
+    cgroup = SESSION if is_in_session else "0::/system.slice/mysql.service"
+    trees.process(proc, 10, argv, HOST, cgroup=cgroup, uid=uid, groups=(4, group))
+    (server,) = mysqld.read(proc, Path(root), mountinfo.parse(HOST).value).value
+    return server.directories[0].directory
+
+
+def option_file(path: Path, mode: int = 0o644) -> Path:
+    path.write_text(OPTIONS)
+    path.chmod(mode)
+    return path
+
+
+def test_a_file_of_the_kernel_is_not_read(tmp_path: Path) -> None:
+    """Reading /proc/kmsg removes messages. This test uses a file of /proc with valid options."""
+    argv = [sys.executable, "-c", "print(flush=True); input()", f"\n{OPTIONS}"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        command_line = f"/proc/{process.pid}/cmdline"
+        assert OPTIONS in Path(command_line).read_text()
+        assert "/var/lib/mysql" == datadir(tmp_path, command_line)
+        process.communicate(b"\n")
+
+
+def test_a_pipe_that_replaces_the_file_at_any_moment_is_not_opened(tmp_path: Path) -> None:
+    """A user replaces the file and the pipe by each other while the exporter opens the path."""
+    path, pipe = tmp_path / "my.cnf", tmp_path / "pipe"
+    os.mkfifo(pipe)
+    was_opened, is_over = threading.Event(), threading.Event()
+
+    def wait_for_a_reader() -> None:
+        os.close(os.open(pipe, os.O_WRONLY))
+        was_opened.set()
+
+    def replace() -> None:
+        while not is_over.is_set():
+            option_file(tmp_path / "new").replace(path)
+            os.link(pipe, tmp_path / "new")
+            (tmp_path / "new").replace(path)
+
+    option_file(path)
+    threads = [threading.Thread(target=each) for each in (wait_for_a_reader, replace)]
+    for thread in threads:
+        thread.start()
+    try:
+        for number in range(1500):
+            datadir(tmp_path / f"proc{number}", path)
+        assert not was_opened.is_set()
+    finally:
+        is_over.set()
+        os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
+        for thread in threads:
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("mode", "uid", "group", "is_read"),
+    [
+        (0o600, OTHER_USER, OTHER_USER, False),
+        (0o640, OTHER_USER, OTHER_USER, False),
+        (0o604, OTHER_USER, OTHER_USER, True),
+        (0o640, OTHER_USER, os.getgid(), True),
+        (0o600, OTHER_USER, os.getgid(), False),
+        (0o600, os.getuid(), OTHER_USER, True),
+    ],
+)
+def test_a_file_is_read_if_the_server_can_read_it(
+    tmp_path: Path, mode: int, uid: int, group: int, is_read: bool
+) -> None:
+    option_file(tmp_path / "my.cnf", mode)
+    expected = "/from/the/file" if is_read else "/var/lib/mysql"
+    assert expected == datadir(tmp_path / "proc", "/my.cnf", tmp_path, uid=uid, group=group)
+
+
+def test_the_default_files_are_read_if_the_server_can_read_them(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    option_file(tmp_path / "etc/my.cnf", 0o600)
+    for pid, uid in ((10, OTHER_USER), (11, os.getuid())):
+        trees.process(tmp_path / "proc", pid, ["mysqld"], HOST, uid=uid)
+    servers = mysqld.read(tmp_path / "proc", tmp_path, mountinfo.parse(HOST).value).value
+    found = [server.directories[0].directory for server in servers]
+    assert ["/var/lib/mysql", "/from/the/file"] == found
+
+
+@pytest.mark.parametrize(
+    ("directory_mode", "file_mode", "is_read"),
+    [(0o755, 0o644, True), (0o755, 0o600, False), (0o711, 0o644, False)],
+)
+def test_a_directory_is_included_if_the_server_can_list_it(
+    tmp_path: Path, directory_mode: int, file_mode: int, is_read: bool
+) -> None:
+    (tmp_path / "conf.d").mkdir()
+    option_file(tmp_path / "conf.d/a.cnf", file_mode)
+    (tmp_path / "conf.d").chmod(directory_mode)
+    (tmp_path / "my.cnf").write_text("!includedir /conf.d\n")
+    expected = "/from/the/file" if is_read else "/var/lib/mysql"
+    assert expected == datadir(tmp_path / "proc", "/my.cnf", tmp_path)
+
+
+def test_the_administrators_server_reads_every_file_unless_it_is_in_a_session(
+    tmp_path: Path,
+) -> None:
+    """In a session, a link called mysqld to sudo has arguments of the user and runs as root."""
+    option_file(tmp_path / "my.cnf", 0o600)
+    assert "/from/the/file" == datadir(tmp_path / "a", "/my.cnf", tmp_path, uid=0)
+    if os.getuid() == 0:
+        assert "/var/lib/mysql" == datadir(
+            tmp_path / "b", "/my.cnf", tmp_path, uid=0, is_in_session=True
+        )
+
+
+def test_without_credentials_only_files_for_everyone_are_read(tmp_path: Path) -> None:
+    status = os.stat(option_file(tmp_path / "my.cnf", 0o640))
+    assert 0o640 == stat.S_IMODE(status.st_mode)
+    trees.process(tmp_path / "proc", 10, ["mysqld", "--defaults-file=/my.cnf"], HOST)
+    (tmp_path / "proc/10/status").write_text("Uid:\t0\t1000\t0\t0\nGid:\t0\t0\t0\t0\nGroups:\t\n")
+    (server,) = mysqld.read(tmp_path / "proc", tmp_path, mountinfo.parse(HOST).value).value
+    assert "/var/lib/mysql" == server.directories[0].directory
+
+
+def test_credentials() -> None:
+    text = "Name:\tmysqld\nUid:\t110\t110\t110\t110\nGid:\t115\t115\t115\t115\nGroups:\t4 115 \n"
+    found = mysqld_processes.parse_credentials(text)
+    assert mysqld_processes.Credentials(110, frozenset({4, 115})) == found
+    assert mysqld_processes.parse_credentials(text.replace("110\t110", "1000\t110")) is None
+    assert mysqld_processes.parse_credentials(text.replace("115\t115", "1000\t115", 1)) is None
+
+
+@given(st.text() | st.text(alphabet="UGidroups:\t\n 0123456789"))
+def test_any_status(text: str) -> None:
+    """Any text yields credentials or None."""
+    found = mysqld_processes.parse_credentials(text)
+    assert found is None or found.uid >= 0
