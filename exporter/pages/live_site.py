@@ -33,6 +33,10 @@ _LEAST_COMPRESSED = 16_384
 #: The largest number of a sample in a request, in digits.
 _MAX_DIGITS = 15
 
+#: The largest number of fields in a query. The page sends three at most. Each field costs time and
+#: memory, and a request has space for 8 KiB of them.
+_MAX_FIELDS = 8
+
 
 class LiveSite:
     """Answers requests for `/`, `/drive/…`, `/live.json`, `/page.css` and `/page.js`.
@@ -76,7 +80,11 @@ class LiveSite:
         return None
 
     def _live(self, request: Request) -> Response:
-        query = parse_qs(request.query, max_num_fields=8)
+        try:
+            query = parse_qs(request.query, max_num_fields=_MAX_FIELDS)
+        except ValueError:
+            text = f"The query has more than {_MAX_FIELDS} fields."
+            return plain_response(HTTPStatus.BAD_REQUEST, text)
         since = query.get("since", ["0"])[0]
         number = (
             int(since) if since.isascii() and since.isdigit() and len(since) <= _MAX_DIGITS else 0

@@ -2,9 +2,14 @@
 
 import gzip
 import json
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from exporter.config import Settings
 from exporter.drives.watched_drive import WatchedDrive
@@ -16,11 +21,15 @@ from exporter.pages.live_site import POLICY, LiveSite
 from exporter.pages.snapshot import PageSources, SnapshotReader
 from exporter.pages.views import HostView
 from exporter.smart.poll_document import Heartbeat
-from exporter.web.http_message import Request, Response
+from exporter.web.http_message import BadRequest, Request, Response, parse_request
 from exporter.web.site import Site
 from tests.io.machine import ALL_IDLE, CALM, FULL, Machine
 from tests.io.records import NEW, grown
 from tests.pages import examples
+from tests.web.http_client import GET, send_request, serving
+
+#: A site with one drive, for tests with many requests.
+ONE = LiveSite(examples.one)
 
 
 def site(view: HostView) -> LiveSite:
@@ -110,6 +119,39 @@ def test_a_wrong_number_of_a_sample_returns_all() -> None:
     view = examples.one()
     for query in ("", "since=", "since=-1", "since=x", f"since={'9' * 99}", "since=١"):
         assert SAMPLES == len(live_data(view, query)["s"]["0"][0])
+
+
+def test_a_query_with_too_many_fields_is_400_and_not_a_mistake_of_the_program(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    whole = Site(None, lambda: "", lambda: True, site(examples.one()).respond)  # type: ignore[arg-type]
+    with serving(whole.respond) as server:
+        for fields, status in ((8, 200), (9, 400), (4000, 400)):
+            query = b"&".join([b"a"] * fields)
+            request = GET.replace(b"/metrics", b"/live.json?" + query)
+            got = send_request(server, request)
+            assert status == got.status
+            if status == 400:
+                assert b"The query has more than 8 fields.\n" == got.body
+    assert [] == caplog.records
+
+
+PIECES = ["&", ";", "=", "%", "?", "#", "since", "drive", "all", "%00", "%ff", "1"]
+TARGETS = (
+    st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E))
+    | st.lists(st.sampled_from(PIECES)).map("".join)
+    | st.integers(0, 4000).map(lambda count: "&" * count)
+)
+FIELDS = st.text(st.characters(min_codepoint=0x20, max_codepoint=0xFF, exclude_categories=["Cc"]))
+
+
+@given(st.sampled_from(["", "live.json?", "drive/", "drive/sda?", "page.css?"]), TARGETS, FIELDS)
+def test_no_request_is_a_mistake_of_the_program(page: str, rest: str, field: str) -> None:
+    head = f"GET /{page}{rest} HTTP/1.1\r\nHost: x\r\nAccept-Encoding: {field}".encode("latin-1")
+    with suppress(BadRequest):
+        request, _ = parse_request(head)
+        response = ONE.respond(request)
+        assert response is None or response.status < 500
 
 
 def test_the_texts_are_those_of_the_page() -> None:
