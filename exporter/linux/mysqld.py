@@ -58,13 +58,16 @@ class MysqlServer:
     """A running MySQL or MariaDB server.
 
     pid: the process ID.
-    cgroup: the path of its control group in the cgroup v2 hierarchy. None if it is unknown, or if
-        the host uses only cgroup v1.
+    cgroup: the path of its control group in the cgroup v2 hierarchy. For a process in a user slice
+        it is that of the slice, because the user chooses the names of the groups below. None if it
+        is unknown, or if the host uses only cgroup v1.
     mounts: the mounts, as the server sees them, that contain its directories.
     directories: the directories in which the server stores data. The paths are those that the
         server sees.
-    port: the TCP port. None if it is unknown: for a server in a container whose command line does
-        not contain it.
+    port: the TCP port. None for a server of a user, who may choose another one at each start, and
+        if it is unknown: for a server in a container whose command line does not contain it.
+    is_of_user: as in `mysqld_processes.ServerCandidate`.
+    uid: the ID of the user of the process; None if it is unknown.
     """
 
     pid: int
@@ -72,6 +75,8 @@ class MysqlServer:
     mounts: tuple[Mount, ...]
     directories: tuple[RoleDirectory, ...]
     port: int | None = None
+    is_of_user: bool = False
+    uid: int | None = None
 
 
 def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[MysqlServer, ...]]:
@@ -88,26 +93,28 @@ def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[M
     found = mysqld_processes.find_server_processes(proc)
     faults = Faults(found.faults)
     by_namespace: dict[bytes, list[ServerProcess]] = {}
+    keys: dict[int, bytes] = {}
     for process in found.value:
-        key = mountinfo.read_first_line(proc, process.pid)
+        key = keys[process.pid] = mountinfo.read_first_line(proc, process.pid)
         by_namespace.setdefault(key, []).append(process)
     host_key = mountinfo.read_first_line(proc, 1)
     host_root = mountinfo.mount_containing(host_mounts, "/")
     option_files = OptionFileReader(root)
     namespaces = _NamespaceReader(proc)
+    mounts_of: dict[bytes, Sequence[Mount]] = {}
+    if host_key and host_mounts:
+        mounts_of[host_key] = host_mounts
     servers: list[MysqlServer] = []
-    for key, processes in by_namespace.items():
-        if key and key == host_key and host_mounts:
-            mounts = host_mounts
-        else:
-            mounts = namespaces.read([process.pid for process in processes], faults)
-        if not mounts:
-            continue
-        shares_root = _is_same_root(mountinfo.mount_containing(mounts, "/"), host_root)
-        servers.extend(
-            _server(process, root if shares_root else None, mounts, option_files, faults)
-            for process in processes
-        )
+    # In the order of their selection, so that the processes of users get what remains of a limit.
+    for process in found.value:
+        key = keys[process.pid]
+        if key not in mounts_of:
+            pids = [each.pid for each in by_namespace[key]]
+            mounts_of[key] = namespaces.read(pids, faults)
+        if mounts := mounts_of[key]:
+            shares_root = _is_same_root(mountinfo.mount_containing(mounts, "/"), host_root)
+            server_root = root if shares_root else None
+            servers.append(_server(process, server_root, mounts, option_files, faults))
     servers.sort(key=lambda server: server.pid)
     return Parsed(tuple(servers), faults.listed())
 
@@ -341,9 +348,18 @@ def _server(
         )
     containing = (mountinfo.mount_containing(mounts, item.directory) for item in directories)
     kept = tuple(dict.fromkeys(mount for mount in containing if mount is not None))
-    is_port_known = root is not None or "port" in options
+    is_port_known = (root is not None or "port" in options) and not process.is_of_user
     port = mysql_directories.server_port(options) if is_port_known else None
-    return MysqlServer(process.pid, process.cgroup, kept, directories, port)
+    group = None if process.cgroup is None else mysqld_processes.user_slice(process.cgroup)
+    return MysqlServer(
+        process.pid,
+        group or process.cgroup,
+        kept,
+        directories,
+        port,
+        process.is_of_user,
+        None if process.credentials is None else process.credentials.uid,
+    )
 
 
 def _is_same_root(one: Mount | None, other: Mount | None) -> bool:

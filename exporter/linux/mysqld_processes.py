@@ -4,8 +4,9 @@ Any user can start a process with the name of a server, with a command line of s
 and many of them. Therefore the number of selected processes is limited, and the selection uses only
 facts that a user cannot choose freely:
 
-1. A process outside of all user slices comes before a process of a logged-in user. systemd creates
-   the slices, and a user cannot leave his own.
+1. Another process comes before one that a user started (`ServerCandidate.is_of_user`). systemd
+   creates the user slices, and a user cannot leave his own. His cron jobs are outside of it, but
+   the kernel records the login of a user for them as well, and he cannot change this.
 2. Within both groups each control group gets the same number of processes, and each user slice
    counts as one control group. A user cannot create a control group outside of his slice. Without
    control groups (cgroup v1), each owner gets the same number.
@@ -40,6 +41,11 @@ _MAX_CGROUP_BYTES = 64 << 10
 #: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html (field 22).
 _START_FIELD = 19
 
+#: The content of /proc/<pid>/loginuid if the process comes from no login and from no cron job:
+#: https://man7.org/linux/man-pages/man5/proc_pid_loginuid.5.html. pam_loginuid(8) sets it once, and
+#: changing it requires CAP_AUDIT_CONTROL.
+_NO_LOGIN = (1 << 32) - 1
+
 _UNIFIED_CGROUP = re.compile(r"^0::(/.*)$", re.MULTILINE)
 _CREDENTIALS = re.compile(r"^(Uid|Gid|Groups):(.*)$", re.ASCII | re.MULTILINE)
 _USER_SLICE = re.compile(r"/user\.slice(?:/user-\d+\.slice)?(?=/|$)", re.ASCII)
@@ -68,12 +74,14 @@ class ServerProcess:
     cgroup: the path of its control group in the cgroup v2 hierarchy. None if it is unknown, or if
         the host uses only cgroup v1.
     credentials: those of the process; None if they are unknown, or if a user may have chosen them.
+    is_of_user: as in `ServerCandidate`.
     """
 
     pid: int
     argv: tuple[str, ...]
     cgroup: str | None
     credentials: Credentials | None = None
+    is_of_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +92,15 @@ class ServerCandidate:
     cgroup: as in `ServerProcess`.
     owner: the user ID of the process.
     started: the time of its start after the boot, in clock ticks.
+    is_of_user: true if it is in a user slice, or was started from a login or by a cron job of a
+        user. Processes of systemd units and of containers are not.
     """
 
     pid: int
     cgroup: str | None
     owner: int
     started: int
+    is_of_user: bool = False
 
 
 def find_server_processes(proc: Path) -> Parsed[tuple[ServerProcess, ...]]:
@@ -115,7 +126,11 @@ def find_server_processes(proc: Path) -> Parsed[tuple[ServerProcess, ...]]:
         argv = _read_arguments(proc, candidate.pid, faults)
         if argv:
             credentials = _read_credentials(proc, candidate)
-            processes.append(ServerProcess(candidate.pid, argv, candidate.cgroup, credentials))
+            processes.append(
+                ServerProcess(
+                    candidate.pid, argv, candidate.cgroup, credentials, candidate.is_of_user
+                )
+            )
     return Parsed(tuple(processes), faults.listed())
 
 
@@ -136,6 +151,15 @@ def parse_cgroup(text: str) -> str | None:
     """
     match = _UNIFIED_CGROUP.search(text)
     return match[1] if match else None
+
+
+def user_slice(cgroup: str) -> str | None:
+    """Returns the path of the user slice that contains a control group; None if there is none.
+
+    It is that of one user, such as "/user.slice/user-1000.slice". Only systemd creates it.
+    """
+    match = _USER_SLICE.search(cgroup)
+    return None if match is None else cgroup[: match.end()]
 
 
 def parse_credentials(text: str) -> Credentials | None:
@@ -186,9 +210,9 @@ class _Groups:
 def _group(candidate: ServerCandidate) -> tuple[bool, str]:
     """Returns whether the process is in a user slice, and the name of its group."""
     if candidate.cgroup is None:
-        return False, f"owner {candidate.owner}"
-    match = _USER_SLICE.search(candidate.cgroup)
-    return (False, candidate.cgroup) if match is None else (True, match[0])
+        return candidate.is_of_user, f"owner {candidate.owner}"
+    group = user_slice(candidate.cgroup)
+    return (candidate.is_of_user, candidate.cgroup) if group is None else (True, group)
 
 
 def _oldest(members: list[ServerCandidate]) -> list[ServerCandidate]:
@@ -225,7 +249,10 @@ def _read_candidate(proc: Path, pid: int) -> ServerCandidate | None:
         cgroup = parse_cgroup(files.read(f"{proc}/{pid}/cgroup", _MAX_CGROUP_BYTES))
     except (NotAvailable, ReadError):
         cgroup = None
-    return ServerCandidate(pid, cgroup, owner, started)
+    is_in_slice = cgroup is not None and user_slice(cgroup) is not None
+    login = files.read_integer(f"{proc}/{pid}/loginuid")
+    is_of_user = is_in_slice or login not in (None, _NO_LOGIN)
+    return ServerCandidate(pid, cgroup, owner, started, is_of_user)
 
 
 def _read_credentials(proc: Path, candidate: ServerCandidate) -> Credentials | None:
@@ -237,7 +264,7 @@ def _read_credentials(proc: Path, candidate: ServerCandidate) -> Credentials | N
         credentials = parse_credentials(files.read(proc / str(candidate.pid) / "status"))
     except (NotAvailable, ReadError):
         return None
-    is_outside = candidate.cgroup is not None and not _group(candidate)[0]
+    is_outside = candidate.cgroup is not None and not candidate.is_of_user
     # Programs such as sudo run as root, with arguments of the user, before they check a password.
     return credentials if credentials is None or credentials.uid or is_outside else None
 

@@ -77,6 +77,37 @@ def test_many_processes_do_not_hide_the_server(tmp_path: Path) -> None:
     assert str(fault).startswith("201 processes have the name of a MySQL server, and 64 of them")
 
 
+@pytest.mark.parametrize(
+    ("cgroup", "login", "is_of_user"),
+    [
+        (UNIT, (1 << 32) - 1, False),
+        (SESSION, (1 << 32) - 1, True),
+        ("/system.slice/cron.service", 1000, True),
+    ],
+)
+def test_a_process_in_a_user_slice_or_of_a_cron_job_is_of_a_user(
+    tmp_path: Path, cgroup: str, login: int, is_of_user: bool
+) -> None:
+    trees.process(tmp_path, 10, ["mysqld"], HOST, cgroup=f"0::{cgroup}", login=login)
+    assert is_of_user == find_server_processes(tmp_path).value[0].is_of_user
+    (tmp_path / "10/loginuid").unlink()
+    assert (cgroup == SESSION) == find_server_processes(tmp_path).value[0].is_of_user
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "expected"),
+    [
+        (UNIT, None),
+        (SESSION, "/user.slice/user-1000.slice"),
+        (f"{SESSION}/user.slice/user-7.slice", "/user.slice/user-1000.slice"),
+        ("/user.slice/x.service", "/user.slice"),
+        ("/docker/a/user.slice/user-0.slice/b", "/docker/a/user.slice/user-0.slice"),
+    ],
+)
+def test_user_slice(cgroup: str, expected: str | None) -> None:
+    assert expected == mysqld_processes.user_slice(cgroup)
+
+
 def processes(
     count: int, cgroup: str | None, *, owner: int = 0, first: int = 1
 ) -> list[ServerCandidate]:
@@ -97,6 +128,13 @@ def test_control_groups_get_equal_shares() -> None:
     selected = select([*attack, *cron, *servers])
     assert set(servers) <= set(selected)
     assert 22 == len(set(attack) & set(selected))
+
+
+def test_units_come_before_cron_jobs() -> None:
+    """Without control groups too, a process of a login comes last."""
+    jobs = [ServerCandidate(n, None, 1000 + n, n, is_of_user=True) for n in range(500)]
+    servers = processes(20, None, owner=110, first=5000)
+    assert set(servers) <= set(select([*jobs, *servers]))
 
 
 def test_a_user_counts_once() -> None:

@@ -131,6 +131,58 @@ def test_a_directory_is_included_if_the_server_can_list_it(
     assert expected == datadir(tmp_path / "proc", "/my.cnf", tmp_path)
 
 
+def many_names(directory: Path, count: int) -> None:
+    directory.mkdir()
+    for number in range(count):
+        (directory / f"{number}.txt").touch()
+
+
+def test_a_directory_with_many_names_is_not_read_and_reported(tmp_path: Path) -> None:
+    many_names(tmp_path / "conf.d", 2_001)
+    option_file(tmp_path / "conf.d/a.cnf")
+    (tmp_path / "my.cnf").write_text("!includedir /conf.d\n")
+    trees.process(tmp_path / "proc", 10, ["mysqld", "--defaults-file=/my.cnf"], HOST)
+    parsed = mysqld.read(tmp_path / "proc", tmp_path, mountinfo.parse(HOST).value)
+    assert "/var/lib/mysql" == parsed.value[0].directories[0].directory
+    assert ["limit"] == [fault.reason for fault in parsed.faults]
+    assert "/conf.d: not read: it has more than the remaining 2000 names" == str(parsed.faults[0])
+
+
+def test_the_names_of_all_servers_have_a_limit_and_users_get_what_remains(tmp_path: Path) -> None:
+    """A unit has mounts of its own. Its directory is listed before those of the user's servers."""
+    unit_mounts = HOST.replace("rw,relatime", "rw,nosuid")
+    proc = tmp_path / "proc"
+    trees.process(proc, 1, ["init"], HOST)
+    trees.process(proc, 8, ["mysqld", "--no-defaults"], HOST)
+    for pid in range(10, 30):
+        many_names(tmp_path / f"{pid}.d", 1_990)
+        (tmp_path / f"{pid}.cnf").write_text(f"!includedir /{pid}.d\n")
+        argv = ["mysqld", f"--defaults-file=/{pid}.cnf"]
+        trees.process(proc, pid, argv, HOST, cgroup=SESSION)
+    (tmp_path / "unit.d").mkdir()
+    option_file(tmp_path / "unit.d/a.cnf")
+    (tmp_path / "unit.cnf").write_text("!includedir /unit.d\n")
+    trees.process(proc, 9000, ["mysqld", "--defaults-file=/unit.cnf"], unit_mounts)
+    parsed = mysqld.read(proc, tmp_path, mountinfo.parse(HOST).value)
+    assert "/from/the/file" == parsed.value[-1].directories[0].directory
+    reached = [str(fault) for fault in parsed.faults if fault.reason == "limit"]
+    # 20,000 names: ten directories, and the 11th is listed up to the remaining 99 names.
+    assert 10 == len(reached)
+    assert "/20.d: not read: it has more than the remaining 99 names" == reached[0]
+
+
+def test_a_directory_is_listed_once_for_all_includes_and_servers(tmp_path: Path) -> None:
+    """400 includes of 1,990 names are within the limit of 20,000 names."""
+    many_names(tmp_path / "conf.d", 1_990)
+    option_file(tmp_path / "conf.d/a.cnf")
+    (tmp_path / "my.cnf").write_text("!includedir /conf.d\n" * 20)
+    for pid in range(10, 30):
+        trees.process(tmp_path / "proc", pid, ["mysqld", "--defaults-file=/my.cnf"], HOST)
+    parsed = mysqld.read(tmp_path / "proc", tmp_path, mountinfo.parse(HOST).value)
+    assert {"/from/the/file"} == {s.directories[0].directory for s in parsed.value}
+    assert () == parsed.faults
+
+
 def test_the_administrators_server_reads_every_file_unless_it_is_in_a_session(
     tmp_path: Path,
 ) -> None:

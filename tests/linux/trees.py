@@ -385,9 +385,11 @@ def process(
     name: str | None = None,
     uid: int = 1000,
     groups: Sequence[int] = (1000,),
+    login: int = (1 << 32) - 1,
 ) -> None:
     """Creates a process; its name is `name` or that of its program.
 
+    login: the user whose login started the process; the default means none.
     groups: the group of the process, then its supplementary groups.
     """
     directory = proc / str(pid)
@@ -399,6 +401,7 @@ def process(
     (directory / "cmdline").write_bytes(b"".join(each.encode() + b"\0" for each in argv))
     (directory / "mountinfo").write_text(mountinfo)
     (directory / "cgroup").write_text(f"{cgroup}\n")
+    (directory / "loginuid").write_text(str(login))
     ids = [f"{name}:\t" + "\t".join([str(n)] * 4) for name, n in (("Uid", uid), ("Gid", groups[0]))]
     more = " ".join(map(str, groups[1:]))
     (directory / "status").write_text("\n".join((f"Name:\t{comm}", *ids, f"Groups:\t{more} \n")))
