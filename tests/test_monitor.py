@@ -1,5 +1,6 @@
 """What the monitor of a host does when one of its parts fails."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from exporter.config import Paths, Settings
 from exporter.metrics.exposition import render
 from exporter.monitor import Monitor
 from tests.fakes import FakeChildren, FakeClock
+from tests.linux import trees
 
 
 class BrokenRunner:
@@ -66,3 +68,52 @@ def test_the_page_says_since_when_no_survey_has_succeeded(monitor: Monitor) -> N
     assert "\nssd_survey_last_success_timestamp_seconds" not in page(monitor)
     monitor.refresh_host()
     assert "\nssd_survey_last_success_timestamp_seconds" in page(monitor)
+
+
+PRESSURE = "".join(
+    f"{kind} avg10=0.00 avg60=0.00 avg300=0.00 total=9\n" for kind in ("some", "full")
+)
+
+
+def user_servers(root: Path, generation: int, cgroup: str, login: int) -> None:
+    """63 processes of a user. Each generation has other process IDs, ports and control groups."""
+    for pid in range(1000 * generation, 1000 * generation + 63):
+        group = cgroup.format(pid)
+        directory = root / "sys/fs/cgroup" / group
+        directory.mkdir(parents=True, exist_ok=True)
+        for each in (directory, *directory.parents[: group.count("/")]):
+            (each / "io.pressure").write_text(PRESSURE)
+            (each / "io.stat").write_text("259:1 rbytes=1 wbytes=1 rios=1 wios=1\n")
+        argv = ["mysqld", "--no-defaults", f"--datadir=/home/bob/{pid}", f"--port={pid}"]
+        mounts = trees.mount_line("259:1", "/")
+        trees.process(root / "proc", pid, argv, mounts, cgroup=f"0::/{group}", login=login)
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "login"),
+    [
+        ("user.slice/user-1000.slice/user@1000.service/app.slice/{}.service", (1 << 32) - 1),
+        ("system.slice/cron.service", 1000),
+    ],
+    ids=["user services", "cron jobs"],
+)
+def test_a_user_who_starts_other_servers_all_the_time_makes_no_new_series(
+    tmp_path: Path, monitor: Monitor, cgroup: str, login: int
+) -> None:
+    trees.nvme(trees.Sys(tmp_path / "sys"))
+    argv = ["mysqld", "--no-defaults", "--port=3307"]
+    trees.process(tmp_path / "proc", 9, argv, trees.mount_line("259:1", "/"))
+    series: list[set[str]] = []
+    for generation in (1, 2, 3):
+        user_servers(tmp_path, generation, cgroup, login)
+        monitor.survey.refresh()
+        series.append({line.rpartition(" ")[0] for line in page(monitor).splitlines()})
+        for pid in range(1000 * generation, 1000 * generation + 63):
+            shutil.rmtree(tmp_path / f"proc/{pid}")
+        monitor._clock.advance(301)  # type: ignore[attr-defined]
+    of_servers = {line for line in series[0] if "ssd_device_role_server_info{" in line}
+    assert of_servers
+    assert all('port="3307"' in line for line in of_servers)
+    group = cgroup.partition("/user@")[0]
+    assert f'ssd_cgroup_pressure_io_waiting_seconds_total{{cgroup="/{group}"}}' in series[0]
+    assert [set(), set()] == [later - series[0] for later in series[1:]]
