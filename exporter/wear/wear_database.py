@@ -12,11 +12,11 @@ import errno
 import logging
 import os
 import sqlite3
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from exporter import privileges, untrusted_file
 from exporter.drives.wear_counter import WearObservation
@@ -33,6 +33,9 @@ DRIVES = 4096
 _LARGEST_BYTES = 512 << 20
 
 _LARGEST_INTEGER = (1 << 63) - 1
+
+#: Limit of the copy that a command of root reads, in bytes. 1,000 drives take as much in a year.
+_LARGEST_COPY_BYTES = 64 << 20
 
 #: Limit of Unix times and power-on times, in seconds. As a Unix time it is the year 5138.
 _LATEST_SECONDS = 1e11
@@ -78,8 +81,8 @@ class WearDatabase:
 
     def rows(self, key: str) -> tuple[WearObservation, ...] | None:
         """Returns a drive's rows in the order of time; None if the file cannot be used."""
-        with self._as_reader(), self._guarded():
-            return tuple(_usable(wear_tables.rows(self._connect(), key)))
+        with self._guarded(), self._as_reader() as copy:
+            return tuple(_usable(wear_tables.rows(self._connect(copy), key)))
         return None
 
     def write(
@@ -121,42 +124,69 @@ class WearDatabase:
         """Closes the file. The next access opens it again."""
         if self._connection is not None:
             connection, self._connection = self._connection, None
-            with self._as_reader():
-                connection.close()
+            connection.close()
 
-    def _as_reader(self) -> AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def _as_reader(self) -> Iterator[IO[bytes] | None]:
         """Context manager in which a command of root has the rights of the directory's owner.
 
-        The daemon does not need it: it does not run as root in a directory of another user.
+        It yields a new empty file of root that this owner can read, but neither change nor replace.
+        Otherwise it yields None. The daemon does not need it: it does not run as root in a
+        directory of another user.
         """
-        if not self._read_only:
-            return contextlib.nullcontext()
-        return privileges.as_owner_if_permitted(self._path.parent)
+        owner = privileges.foreign_owner(self._path.parent) if self._read_only else None
+        if owner is None:
+            yield None
+            return
+        if self._connection is not None:
+            with privileges.as_owner_if_permitted(self._path.parent):
+                yield None
+            return
+        with tempfile.NamedTemporaryFile(prefix="ssd-exporter-") as copy:
+            with contextlib.suppress(PermissionError):
+                os.fchown(copy.fileno(), 0, owner[1])
+                os.fchmod(copy.fileno(), 0o640)
+            with privileges.as_owner_if_permitted(self._path.parent):
+                yield copy
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, copy: IO[bytes] | None = None) -> sqlite3.Connection:
+        """Returns the connection.
+
+        copy: an empty file. If it is given, SQLite reads a copy of the file. The owner of the file
+            could make SQLite wait for ever: with a pipe in its place, or with a lease (fcntl(2)).
+            A copy that was made during a transaction may be damaged, and is then not used.
+        """
         if self._connection is None:
             if not self._read_only:
                 if problem := privileges.root_problem(self._path.parent):
                     raise PermissionError(errno.EPERM, problem)
                 self._make()
+            if copy is not None:
+                copy.write(untrusted_file.read(self._path, _LARGEST_COPY_BYTES))
+                copy.flush()
+                self._connection = self._opened(Path(copy.name), "mode=ro&immutable=1")
+                return self._connection
             self._check()
             mode = "ro" if self._read_only else "rw"
-            connection = sqlite3.connect(
-                f"{self._path.absolute().as_uri()}?mode={mode}",
-                uri=True,
-                timeout=1.0,
-                isolation_level=None,
-                check_same_thread=False,
-                cached_statements=16,
-            )
-            try:
-                connection.set_progress_handler(self._has_worked_too_long, _INSTRUCTIONS_PER_CALL)
-                wear_tables.prepare(connection)
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
+            self._connection = self._opened(self._path, f"mode={mode}")
         return self._connection
+
+    def _opened(self, path: Path, options: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?{options}",
+            uri=True,
+            timeout=1.0,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=16,
+        )
+        try:
+            connection.set_progress_handler(self._has_worked_too_long, _INSTRUCTIONS_PER_CALL)
+            wear_tables.prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _make(self) -> None:
         """Creates an empty file if there is none. One created by SQLite could be read by all users.
@@ -201,7 +231,11 @@ class WearDatabase:
             yield
         except (sqlite3.Error, OSError, UnicodeDecodeError, MemoryError) as e:
             # UnicodeDecodeError is raised if SQLite's message quotes a name that is not UTF-8.
-            why = "it requires too much memory" if isinstance(e, MemoryError) else str(e)
+            why = str(e)
+            if isinstance(e, MemoryError):
+                why = "it requires too much memory"
+            elif isinstance(e, OSError) and e.strerror:
+                why = e.strerror
             self.close()
             if not self._read_only and not self._is_temporary(e) and self._set_aside(why):
                 return

@@ -24,6 +24,7 @@ from exporter.drives.wear_counter import DAY, WearObservation
 from exporter.wear import wear_database
 from exporter.wear.wear_history import WearHistory
 from exporter.wear.wear_tables import VERSION
+from tests.duration import at_most
 from tests.fuzz import examples
 from tests.mounts import unmount
 from tests.required import lacking
@@ -595,6 +596,60 @@ def test_root_deletes_no_file_that_the_owner_of_the_directory_names(
         assert "it belongs to user nobody (65534), and this process runs as root" in caplog.text
     finally:
         shutil.rmtree(directory)
+
+
+_LEASE = """
+import fcntl, os, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+file = os.open(sys.argv[1], os.O_RDWR)
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def foreign() -> Iterator[Path]:
+    """The history of another user, with rows of the first day."""
+    if os.geteuid() != 0:
+        lacking("it takes root to give a directory away")
+    directory = Path(tempfile.mkdtemp())
+    written(directory / "history.sqlite", 1)
+    for each in (directory, *directory.iterdir()):
+        os.chown(each, 65534, 65534)
+    yield directory / "history.sqlite"
+    shutil.rmtree(directory)
+
+
+def read_by_root(path: Path) -> list[float]:
+    history = WearHistory.open(path, read_only=True)
+    days = [seen.at / DAY for seen in history.observations(KEY)]
+    history.close()
+    return days
+
+
+def test_root_reads_a_copy_of_the_file_of_another_user(foreign: Path) -> None:
+    before = set(os.listdir(tempfile.gettempdir()))
+    assert [1] == read_by_root(foreign)
+    assert (0, 0) == (os.geteuid(), os.getuid())
+    left = {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("ssd-exporter-")}
+    assert set() == left - before
+
+
+def test_a_lease_of_the_owner_does_not_make_a_command_of_root_wait(
+    foreign: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A process that opens a file with a lease waits for up to 45 s (fcntl(2), F_SETLEASE)."""
+    argv = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    argv += ["/usr/bin/python3", "-c", _LEASE, str(foreign)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(argv, **pipes) as owner:  # type: ignore[call-overload]
+        assert owner.stdout.readline() == b"\n"
+        with at_most(5):
+            assert [] == read_by_root(foreign)
+        owner.communicate()
+    assert "Resource temporarily unavailable; the wear history is not used" in caplog.text
+    assert [1] == read_by_root(foreign)
 
 
 def test_no_file_is_deleted_after_the_files_were_given_to_root(
