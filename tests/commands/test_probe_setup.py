@@ -29,6 +29,7 @@ from exporter.errors import CommandError, ConfigError
 from exporter.linux.topology import StorageRole
 from exporter.probe.profiles import ON_BY_DEFAULT, PROFILES
 from tests.commands.measured import Place
+from tests.linux import trees
 from tests.required import lacking
 
 PACKAGED = (Path(__file__).parents[2] / "systemd" / "config.toml").read_text()
@@ -307,6 +308,83 @@ def test_a_filesystem_that_is_a_data_directory_is_a_problem() -> None:
     found = mysql_places.mysql_places([role("/var/lib/mysql", "/var/lib/mysql")], os.path.isdir)
     assert () == found.directories
     assert "would look like a database" in found.problems[0]
+
+
+def test_a_refused_place_is_replaced_by_another_one_on_the_filesystem() -> None:
+    roles = [role("/srv/db/my data", "/srv/db")]
+    found = mysql_places.mysql_places(
+        roles, lambda _: True, lambda _, place: "a blank" if " " in str(place) else ""
+    )
+    assert (Path("/srv/db/ssd-exporter-probe"),) == found.directories
+    found = mysql_places.mysql_places(roles, lambda _: True, lambda *_: "no")
+    assert (
+        "/srv/db/my data-probe is not used: no",
+        "/srv/db/ssd-exporter-probe is not used: no",
+    ) == found.problems
+
+
+def server(
+    place: Place, pid: int, datadir: Path, *, uid: int = 0, cgroup: str = "system.slice/a.service"
+) -> str:
+    """Starts a server on the filesystem of this test. Returns the option for its /proc."""
+    proc = place.path / "proc"
+    mounts = Path("/proc/self/mountinfo").read_text()
+    if not proc.exists():
+        (proc / "self").mkdir(parents=True)
+        (proc / "self/mountinfo").write_text(mounts)
+        trees.process(proc, 1, ["init"], mounts)
+    datadir.mkdir(parents=True, exist_ok=True)
+    argv = ["mysqld", "--no-defaults", f"--datadir={datadir}"]
+    trees.process(proc, pid, argv, mounts, cgroup=f"0::/{cgroup}", uid=uid)
+    return f"--path.procfs={proc}"
+
+
+@pytest.mark.real
+def test_the_server_of_a_unit_is_used_and_that_of_a_users_session_is_not(place: Place) -> None:
+    session = "user.slice/user-1000.slice/session-3.scope"
+    server(place, 10, place.path / "bob/data", uid=os.getuid(), cgroup=session)
+    ended = place.run(
+        "enable-probes", "--dry-run", server(place, 11, place.path / "db/data", uid=os.getuid())
+    )
+    assert 0 == ended.status, ended.said
+    assert "process 10 is not used: a user started this server" in ended.out
+    assert f"would create {place.path}/db/data-probe" in ended.out
+    assert "/bob/" not in ended.out
+
+
+@pytest.mark.real
+def test_a_users_server_alone_enables_no_probes(place: Place) -> None:
+    cgroup = "user.slice/user-1000.slice/session-3.scope"
+    procfs = server(place, 10, place.path / "bob/data", uid=os.getuid(), cgroup=cgroup)
+    ended = place.run("enable-probes", procfs)
+    assert 2 == ended.status
+    assert "process 10 is not used: a user started this server" in ended.out
+    assert "enable-probes /srv/data/ssd-probe" in ended.complaint
+    assert not drop_in(place).exists()
+
+
+@pytest.mark.real
+def test_a_place_with_a_blank_is_skipped(place: Place) -> None:
+    ended = place.run(
+        "enable-probes", "--dry-run", server(place, 10, place.path / "my data/x", uid=os.getuid())
+    )
+    assert f"{place.path}/my data/x-probe is not used: the directory" in ended.out
+    assert "use an absolute path of letters" in ended.out
+
+
+@pytest.mark.real
+def test_a_place_below_a_directory_of_another_user_is_skipped(place: Place) -> None:
+    if os.geteuid() != 0:
+        lacking("only root gives a directory to another user")
+    procfs = server(place, 10, place.path / "bob/data", uid=110)
+    os.chown(place.path / "bob", NOBODY, NOBODY)
+    ended = place.run("enable-probes", "--dry-run", procfs)
+    assert f"{place.path}/bob/data-probe is not used: {place.path}/bob belongs to user" in ended.out
+    os.chown(place.path / "bob", 110, 110)
+    assert (
+        f"would create {place.path}/bob/data-probe"
+        in place.run("enable-probes", "--dry-run", procfs).out
+    )
 
 
 def test_the_default_profiles_write_at_most_0_3_tb_a_year_and_no_more_than_the_budget() -> None:

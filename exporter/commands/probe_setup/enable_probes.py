@@ -29,7 +29,7 @@ from exporter.commands.registry import Command
 from exporter.config import Settings
 from exporter.errors import ConfigError, ReadError
 from exporter.linux import topology
-from exporter.linux.topology import Topology
+from exporter.linux.topology import StorageRole, Topology
 from exporter.measurement import session, target
 from exporter.measurement.session import MEASURED, MeasurementOptions, MeasurementTools
 from exporter.printable import printable
@@ -89,7 +89,7 @@ def run(
     path = settings.path
     host = topology.read(path.sysfs, path.procfs, path.rootfs, configured=settings.role).value
     text = system_files.content_of(files.config)
-    asked = request.directories or _found(host, out)
+    asked = request.directories or _found(host, settings, state, out)
     kept = settings_text.managed_directories(text) or settings_text.configured_directories(text)
     directories = tuple(dict.fromkeys((*kept, *asked)))
     devices = {each: _device(each, host, settings) for each in asked}
@@ -166,14 +166,37 @@ def _write(
     return changes
 
 
-def _found(host: Topology, out: TextIO) -> tuple[Path, ...]:
-    places = mysql_places.mysql_places(host.roles, os.path.isdir)
+def _found(host: Topology, settings: Settings, state: Path, out: TextIO) -> tuple[Path, ...]:
+    """Returns the places beside the data of MySQL servers that no user started.
+
+    Any user can start a process called mysqld with any path. So its paths are not used.
+    """
+    servers = {server.pid: server for server in host.servers}
+
+    def refusal(role: StorageRole, place: Path) -> str:
+        try:
+            settings_text.require_plain(place)
+            # The administrator chose the directories of the settings.
+            if role.pid is not None:
+                uid = servers[role.pid].uid
+                system_files.require_owners(place, {0} if uid is None else {0, uid})
+            system_files.require_reachable(place, state)
+            _device(place, host, settings)
+        except ConfigError as e:
+            return str(e)
+        return ""
+
+    of_users = [server.pid for server in host.servers if server.is_of_user]
+    roles = [role for role in host.roles if role.pid not in of_users]
+    for pid in of_users:
+        _say(out, f"process {pid} is not used: a user started this server in a session or by cron")
+    places = mysql_places.mysql_places(roles, os.path.isdir, refusal)
     for problem in places.problems:
         _say(out, problem)
     if not places.directories:
         raise ConfigError(
             "no filesystem of a running MySQL server has room for a probe directory"
-            if places.problems
+            if places.problems or of_users
             else "no running MySQL server was found",
             "name a new directory on the filesystem of the database, such as: sudo ssd-exporter"
             " enable-probes /srv/data/ssd-probe",
@@ -252,7 +275,7 @@ def _add_arguments(p: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         help="new directory on the filesystem to probe; default: one beside the data directory of"
-        " each running MySQL server",
+        " each running MySQL server that no user started in a session",
     )
     p.add_argument(
         "--dry-run", dest="dry_run", action="store_true", help="show the changes, and make none"

@@ -19,14 +19,18 @@ class Places:
     """The result of `mysql_places`.
 
     directories: one directory for each filesystem.
-    problems: why a filesystem has no directory, as text for people.
+    problems: why a place is not used or a filesystem has no directory, as text for people.
     """
 
     directories: tuple[Path, ...]
     problems: tuple[str, ...] = ()
 
 
-def mysql_places(roles: Sequence[StorageRole], is_directory: Callable[[PurePath], bool]) -> Places:
+def mysql_places(
+    roles: Sequence[StorageRole],
+    is_directory: Callable[[PurePath], bool],
+    refusal: Callable[[StorageRole, Path], str] = lambda _role, _place: "",
+) -> Places:
     """Returns a directory for probes on each filesystem that MySQL stores data or redo logs on.
 
     A directory is beside a data directory and never inside one, because MySQL may take it for a
@@ -34,6 +38,7 @@ def mysql_places(roles: Sequence[StorageRole], is_directory: Callable[[PurePath]
 
     is_directory: returns True if a directory exists on the host. In a container, MySQL has other
         paths.
+    refusal: returns why a place for the role of a server is not used; empty if it may be used.
     """
     ordered = sorted(
         (role for role in roles if role.name in _ROLES and role.mountpoint),
@@ -42,6 +47,7 @@ def mysql_places(roles: Sequence[StorageRole], is_directory: Callable[[PurePath]
     data = [role.directory for role in roles if role.name == "mysql-data" and role.directory]
     chosen: dict[str, Path] = {}
     problems: dict[str, str] = {}
+    refused: dict[str, None] = {}
     for role in ordered:
         mountpoint = role.mountpoint or "/"
         if mountpoint in chosen:
@@ -51,23 +57,26 @@ def mysql_places(roles: Sequence[StorageRole], is_directory: Callable[[PurePath]
             for place in _candidates(role, mountpoint)
             if is_directory(place.parent) and not _is_data(place, data)
         ]
-        if free:
-            chosen[mountpoint] = Path(free[0])
-        else:
+        for place in free:
+            if not (reason := refusal(role, place)):
+                chosen[mountpoint] = place
+                break
+            refused[f"{place} is not used: {reason}"] = None
+        if not free:
             problems[mountpoint] = (
                 f"the filesystem at {mountpoint} contains only MySQL's directory {role.directory}:"
                 " a probe directory in it would look like a database"
             )
     kept = [text for mountpoint, text in problems.items() if mountpoint not in chosen]
-    return Places(tuple(chosen.values()), tuple(kept))
+    return Places(tuple(chosen.values()), (*refused, *kept))
 
 
-def _candidates(role: StorageRole, mountpoint: str) -> list[PurePath]:
-    directory, mount = PurePath(role.directory), PurePath(mountpoint)
+def _candidates(role: StorageRole, mountpoint: str) -> list[Path]:
+    directory, mount = Path(role.directory), Path(mountpoint)
     places = []
     if role.directory != mountpoint and is_inside(role.directory, mountpoint):
         places.append(directory.parent / f"{directory.name}-probe")
-    above = PurePath("/var/lib") if mountpoint == "/" else mount
+    above = Path("/var/lib") if mountpoint == "/" else mount
     return [*places, above / _NAME]
 
 

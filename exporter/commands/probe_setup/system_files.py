@@ -9,7 +9,7 @@ through the descriptor of a new, empty directory.
 import contextlib
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -245,6 +245,24 @@ def require_reachable(directory: Path, state: Path) -> None:
             f"the exporter's user may not enter {directory.parent}",
             "name a directory on the same filesystem whose parents are open to all users",
         )
+
+
+def require_owners(directory: Path, owners: Collection[int]) -> None:
+    """Checks that all directories above a directory belong to one of these users.
+
+    Any other owner could replace what is in his directory. The first directory that does not belong
+    to them is named.
+
+    Raises:
+        ConfigError: one belongs to another user, or cannot be read.
+    """
+    for above in reversed(directory.parents):
+        try:
+            owner = os.stat(above, follow_symlinks=False).st_uid
+        except OSError as e:
+            raise ConfigError(f"{above} cannot be read: {e.strerror}") from e
+        if owner not in owners:
+            raise ConfigError(f"{above} belongs to user {owner}, not to root or the server's user")
 
 
 def remove_directory(directory: Path) -> str:
