@@ -7,9 +7,10 @@ facts that a user cannot choose freely:
 1. Another process comes before one that a user started (`ServerCandidate.is_of_user`). systemd
    creates the user slices, and a user cannot leave his own. His cron jobs are outside of it, but
    the kernel records the login of a user for them as well, and he cannot change this.
-2. Within both groups each control group gets the same number of processes, and each user slice
-   counts as one control group. A user cannot create a control group outside of his slice. Without
-   control groups (cgroup v1), each owner gets the same number.
+2. Within both groups each control group gets the same number of processes. Each user slice counts
+   as one control group, and each systemd unit with the control groups that it creates below its own.
+   A user cannot create a control group outside of his slice. Without control groups (cgroup v1),
+   each owner gets the same number.
 3. Within a control group the oldest processes are selected. The kernel records the start.
 
 So a server that systemd or a container engine started is selected, whatever other users start.
@@ -48,6 +49,7 @@ _NO_LOGIN = (1 << 32) - 1
 
 _UNIFIED_CGROUP = re.compile(r"^0::(/.*)$", re.MULTILINE)
 _CREDENTIALS = re.compile(r"^(Uid|Gid|Groups):(.*)$", re.ASCII | re.MULTILINE)
+_UNIT = re.compile(r"/[^/]+\.(?:service|scope)(?=/|$)")
 _USER_SLICE = re.compile(r"/user\.slice(?:/user-\d+\.slice)?(?=/|$)", re.ASCII)
 
 
@@ -208,11 +210,15 @@ class _Groups:
 
 
 def _group(candidate: ServerCandidate) -> tuple[bool, str]:
-    """Returns whether the process is in a user slice, and the name of its group."""
+    """Returns whether a user started the process, and the name of its group."""
     if candidate.cgroup is None:
         return candidate.is_of_user, f"owner {candidate.owner}"
     group = user_slice(candidate.cgroup)
-    return (candidate.is_of_user, candidate.cgroup) if group is None else (True, group)
+    if group is not None:
+        return True, group
+    unit = _UNIT.search(candidate.cgroup)
+    group = candidate.cgroup if unit is None else candidate.cgroup[: unit.end()]
+    return candidate.is_of_user, group
 
 
 def _oldest(members: list[ServerCandidate]) -> list[ServerCandidate]:

@@ -130,6 +130,14 @@ def test_control_groups_get_equal_shares() -> None:
     assert 22 == len(set(attack) & set(selected))
 
 
+def test_the_groups_below_a_unit_count_as_one() -> None:
+    """A unit with Delegate= creates any number of them."""
+    ci = "/system.slice/ci.service"
+    jobs = [each for n in range(100) for each in processes(1, f"{ci}/job-{n}")]
+    servers = processes(20, UNIT, owner=110, first=5000)
+    assert set(servers) <= set(select([*jobs, *servers]))
+
+
 def test_units_come_before_cron_jobs() -> None:
     """Without control groups too, a process of a login comes last."""
     jobs = [ServerCandidate(n, None, 1000 + n, n, is_of_user=True) for n in range(500)]
