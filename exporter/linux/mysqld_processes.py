@@ -8,9 +8,9 @@ facts that a user cannot choose freely:
    creates the user slices, and a user cannot leave his own. His cron jobs are outside of it, but
    the kernel records the login of a user for them as well, and he cannot change this.
 2. Within both groups each control group gets the same number of processes. Each user slice counts
-   as one control group, and each systemd unit with the control groups that it creates below its own.
-   A user cannot create a control group outside of his slice. Without control groups (cgroup v1),
-   each owner gets the same number.
+   as one control group, and so does each systemd unit with the groups below its own. A user cannot
+   create a control group outside of his slice. Without control groups (cgroup v1), each owner gets
+   the same number.
 3. Within a control group the oldest processes are selected. The kernel records the start.
 
 So a server that systemd or a container engine started is selected, whatever other users start.
