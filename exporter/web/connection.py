@@ -154,10 +154,8 @@ class Connection:
         """Send a rendered response as far as possible now. `advance` sends the rest."""
         self._unsent = (memoryview(rendered.head), memoryview(rendered.body))
         self._enter(ConnectionPhase.WRITING)
-        self._bytes_before_response = 0
+        self._bytes_before_response = self.transport.transferred_bytes()
         self._write()
-        if self.phase is ConnectionPhase.WRITING:
-            self._bytes_before_response = self.transport.transferred_bytes()
 
     def transferred_bytes(self) -> int:
         """Returns the number of bytes that the client has sent and acknowledged; 0 if unknown.

@@ -13,6 +13,7 @@ from http import HTTPStatus
 from exporter.logs import UnexpectedErrors
 from exporter.web.connection import Connection, ConnectionPhase
 from exporter.web.http_message import RenderedResponse, Request, Response, plain_response
+from exporter.web.password_record import PasswordRecord
 from exporter.web.security import ReloadableSecurity
 from exporter.web.workers import Job, QueueLimits, WorkerPool
 
@@ -62,11 +63,12 @@ _MAX_CHECKS_SHARE = 4
 class RequestDispatcher:
     """Answers a request at once, or passes it to a worker thread.
 
-    bcrypt has its own two threads and its own queue, which is short for each client address. So
-    requests with wrong passwords neither delay authenticated requests, nor occupy all connections,
-    nor keep the right password of another address from being checked. Two other threads build the
-    pages. At most one of them builds a page for people, and scrapes go first. So a page for people
-    delays no scrape, except by the CPU time that it takes meanwhile.
+    bcrypt has its own two threads and its own queue, which is short for each client address, and in
+    which addresses with wrong passwords wait behind the others. So requests with wrong passwords
+    neither delay authenticated requests, nor occupy all connections, nor keep the right password of
+    another address from being checked. Two other threads build the pages. At most one of them
+    builds a page for people, and scrapes go first. So a page for people delays no scrape, except by
+    the CPU time that it takes meanwhile.
 
     respond: builds a response; called on a worker thread.
     fast: functions that build a response on the event loop, keyed by path.
@@ -92,6 +94,7 @@ class RequestDispatcher:
         self._post = post
         self._deliver = deliver
         self._errors = UnexpectedErrors(_log)
+        self._passwords = PasswordRecord()
         behind = max(1, connections // _MAX_BEHIND_SHARE)
         self._responders = WorkerPool(
             "web-respond",
@@ -110,7 +113,7 @@ class RequestDispatcher:
             QueueLimits(
                 waiting=connections,
                 waiting_of_client=max(1, connections // _MAX_CHECKS_SHARE),
-                waiting_behind=connections,
+                waiting_behind=behind,
                 running_of_client=1,
                 running_behind=_THREADS,
             ),
@@ -146,7 +149,8 @@ class RequestDispatcher:
         if is_known:
             return self._dispatch_authenticated(connection, request)
         run = partial(self._authenticate, connection, request, field)
-        is_queued = self._authenticators.submit(self._job(connection, run))
+        rank = partial(self._passwords.rank, connection.peer, connection.network)
+        is_queued = self._authenticators.submit(self._job(connection, run, rank))
         return None if is_queued else connection.render(_BUSY)
 
     def stuck_seconds(self, now: float) -> float:
@@ -176,6 +180,8 @@ class RequestDispatcher:
                 self._errors.record(e, "checking a password failed")
                 self._post(partial(self._deliver, connection, connection.render(_FAILED)))
                 return
+            # Before this thread takes its next job, because the result changes the order.
+            self._passwords.add(connection.peer, connection.network, is_right=is_valid)
             self._post(partial(self._authenticated, connection, request, is_valid))
 
     def _authenticated(self, connection: Connection, request: Request, is_valid: bool) -> None:
@@ -197,9 +203,7 @@ class RequestDispatcher:
         is_queued = self._responders.submit(self._job(connection, run, lambda: rank))
         return None if is_queued else connection.render(_BUSY)
 
-    def _job(
-        self, connection: Connection, run: Callable[[], None], rank: Callable[[], int] = lambda: 0
-    ) -> Job:
+    def _job(self, connection: Connection, run: Callable[[], None], rank: Callable[[], int]) -> Job:
         return Job(
             connection.peer,
             run,

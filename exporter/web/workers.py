@@ -8,7 +8,6 @@ the daemon fails, not the first request.
 import atexit
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -103,7 +102,7 @@ class WorkerPool:
                         return False
                     self._waiting.remove(displaced)
             self._waiting.append(job)
-            self._changed.notify_all()
+            self._changed.notify()
         if displaced:
             displaced.refuse()
         return True
@@ -127,22 +126,22 @@ class WorkerPool:
             thread.join()
 
     def _has_room(self, job: Job) -> bool:
-        limits = self._limits
+        limits, count = self._limits, len(self._waiting)
         return (
-            len(self._waiting) < limits.waiting
-            and self._waiting_of(job.client) < limits.waiting_of_client
-            and (job.rank() == 0 or self._waiting_behind() < limits.waiting_behind)
+            count < limits.waiting
+            and (count < limits.waiting_of_client or self._has_room_for_client(job.client))
+            and (count < limits.waiting_behind or job.rank() == 0 or self._has_room_behind())
         )
 
-    def _waiting_of(self, client: str) -> int:
-        return sum(each.client == client for each in self._waiting)
+    def _has_room_for_client(self, client: str) -> bool:
+        return sum(each.client == client for each in self._waiting) < self._limits.waiting_of_client
 
-    def _waiting_behind(self) -> int:
-        return sum(each.rank() > 0 for each in self._waiting)
+    def _has_room_behind(self) -> bool:
+        return sum(each.rank() > 0 for each in self._waiting) < self._limits.waiting_behind
 
     def _displaced_by(self, job: Job) -> Job | None:
         """Returns the waiting job that loses its place to this one; None if there is none."""
-        if self._waiting_of(job.client) >= self._limits.waiting_of_client:
+        if not self._has_room_for_client(job.client):
             return None
         last = max(reversed(self._waiting), key=self._place)
         return last if self._place(job) < self._place(last) else None
@@ -153,15 +152,19 @@ class WorkerPool:
 
     def _next(self) -> Job | None:
         """Returns the waiting job that may run now and whose place is first; None if none may."""
-        clients = Counter(each.client for each in self._running)
-        behind = sum(rank > 0 for rank in self._running.values())
-        may_run = [
-            each
-            for each in self._waiting
-            if clients[each.client] < self._limits.running_of_client
-            and (behind < self._limits.running_behind or each.rank() == 0)
-        ]
-        return min(may_run, key=self._place, default=None)
+        limits = self._limits
+        running = [each.client for each in self._running]
+        has_room_behind = sum(rank > 0 for rank in self._running.values()) < limits.running_behind
+        first, place = None, (0, 0)
+        for job in self._waiting:
+            job_place = self._place(job)
+            if (
+                (first is None or job_place < place)
+                and (has_room_behind or job_place[0] == 0)
+                and running.count(job.client) < limits.running_of_client
+            ):
+                first, place = job, job_place
+        return first
 
     def _start(self, job: Job) -> None:
         self._waiting.remove(job)
@@ -187,6 +190,7 @@ class WorkerPool:
             with self._changed:
                 del self._running[job]
                 self._progress_at = time.monotonic()
-                self._changed.notify_all()
+                # This thread takes a job itself. The end may also allow a second job to run.
+                self._changed.notify()
             # A thread that waits must not keep the request of its last job in memory.
             del job

@@ -280,6 +280,22 @@ def test_wrong_passwords_of_several_addresses_do_not_keep_another_one_out(protec
 
 
 @pytest.mark.real
+def test_after_a_restart_the_right_password_waits_until_each_other_address_has_failed_once(
+    protected: Path,
+) -> None:
+    """Afterwards it is checked next. No scrape has a password that is remembered."""
+    with serving(web_config=protected) as server, attacked(server, 100, "each", passwords="wrong"):
+
+        def is_answered(number: int) -> bool:
+            request = authorized(f"{PASSWORD}{number}")
+            return scrape(server, "127.0.0.9", request).body == PAGE
+
+        assert becomes_true(lambda: is_answered(0))
+        os.utime(protected, (1, 1))
+        assert [True] * SCRAPES == [is_answered(n) for n in range(1, SCRAPES + 1)]
+
+
+@pytest.mark.real
 def test_reloads_do_not_forget_a_password_while_others_try_wrong_ones(protected: Path) -> None:
     with serving(web_config=protected) as server:
         assert PAGE == scrape(server, "127.0.0.1", authorized(PASSWORD)).body
