@@ -117,3 +117,10 @@ def test_a_user_who_starts_other_servers_all_the_time_makes_no_new_series(
     group = cgroup.partition("/user@")[0]
     assert f'ssd_cgroup_pressure_io_waiting_seconds_total{{cgroup="/{group}"}}' in series[0]
     assert [set(), set()] == [later - series[0] for later in series[1:]]
+
+
+def test_a_reached_limit_is_counted_on_the_page(tmp_path: Path, monitor: Monitor) -> None:
+    for pid in range(10, 75):
+        trees.process(tmp_path / "proc", pid, ["mysqld"], trees.mount_line("8:1", "/"))
+    monitor.survey.refresh()
+    assert 'ssd_collector_errors_total{collector="device",reason="limit"} 1' in page(monitor)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
 #: The reasons for failed readings. Each one has a sample with the value 0 before its first failure.
-#: Without that sample, PromQL's increase() would omit the first failure.
+#: Without that sample, PromQL's increase() would omit the first failure. Other reasons, such as a
+#: reached limit, have a sample from their first failure on.
 _REASONS = (BugError.reason, ParseError.reason, ReadError.reason)
 
 
@@ -34,7 +35,7 @@ def samples(
     for name, outcome in collector_status.results():
         yield metrics.COLLECTOR_SUCCESS(int(outcome.success), name)
         yield metrics.COLLECTOR_DURATION(outcome.seconds, name)
-        for reason in _REASONS:
+        for reason in dict.fromkeys((*_REASONS, *sorted(outcome.errors))):
             yield metrics.COLLECTOR_ERRORS(outcome.errors.get(reason, 0), name, reason)
     yield metrics.SAMPLER_SAMPLES(sampler.samples)
     yield metrics.SAMPLER_GAPS(sampler.gaps)
