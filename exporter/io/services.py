@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from exporter.linux.cgroup import MAX_GROUPS, CgroupIo, ServiceGroup, parse_io_stat
+from exporter.linux.cgroup import MAX_BYTES, MAX_GROUPS, CgroupIo, ServiceGroup, parse_io_stat
 
 #: The name of the series with the I/O of all services that are not named.
 OTHER = "other"
@@ -21,7 +21,8 @@ OTHER = "other"
 #: The maximum number of totals of formerly named services that are kept for each device.
 _MAX_FORMER = 32
 
-#: The maximum number of groups that are remembered while a limit omits some of them.
+#: The maximum number of groups that are remembered while a limit omits some of them. The size of
+#: their counters has the limit of one reading.
 _MAX_KNOWN = 2 * MAX_GROUPS
 
 
@@ -98,7 +99,8 @@ class GroupDeltas:
     def __init__(self) -> None:
         self._known: dict[str, tuple[int, bytes]] = {}
         self._debts: dict[tuple[str, str], ServiceIo] = {}
-        self._is_first = True
+        #: False before the first reading, too: all groups of it may be old.
+        self._was_complete = False
 
     def advance(
         self, groups: Sequence[ServiceGroup], devices: Mapping[str, str], *, is_complete: bool
@@ -112,17 +114,18 @@ class GroupDeltas:
         is_complete: False means that groups are missing, so that a new one may be an old one.
         """
         known: dict[str, tuple[int, bytes]] = {}
+        hidden: set[str] = set()
         amounts: Amounts = {}
         below: dict[str, dict[str, ServiceIo]] = {}
         for group in groups:
             path, before = group.path, self._known.get(group.path)
             if group.io_stat is None:
-                if before is not None:
-                    known[path] = before
+                hidden.add(path)
                 continue
             known[path] = group.inode, group.io_stat
             if before is None:
-                old = group.io_stat if self._is_first or not is_complete else b""
+                # A group that the previous or this reading may have omitted is not new.
+                old = b"" if self._was_complete and is_complete else group.io_stat
             else:
                 old = before[1] if before[0] == group.inode else b""
             deltas = {} if group.io_stat == old else _deltas(old, group.io_stat, devices)
@@ -134,11 +137,21 @@ class GroupDeltas:
                 if any(delta):
                     by_name = amounts.setdefault(device, {})
                     by_name[group.name] = by_name.get(group.name, _NOTHING).plus(delta)
-        if not is_complete and len(self._known) < _MAX_KNOWN:
-            known = {**self._known, **known}
+        self._keep_hidden(known, hidden if is_complete else self._known.keys())
         self._debts = {key: debt for key, debt in self._debts.items() if key[0] in known}
-        self._known, self._is_first = known, False
+        self._known, self._was_complete = known, is_complete
         return amounts
+
+    def _keep_hidden(self, known: dict[str, tuple[int, bytes]], paths: Collection[str]) -> None:
+        """Adds the earlier counters of groups that could not be read, up to a total size."""
+        size = sum(len(content) for _, content in known.values())
+        for path, before in self._known.items():
+            if path in known or path not in paths:
+                continue
+            size += len(before[1])
+            if len(known) >= _MAX_KNOWN or size > MAX_BYTES:
+                return
+            known[path] = before
 
     def _own(
         self, path: str, whole: Mapping[str, ServiceIo], parts: Mapping[str, ServiceIo]

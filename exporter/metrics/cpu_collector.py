@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import NotAvailable, ParseError, SourceError
+from exporter.errors import LimitReached, NotAvailable, ParseError, SourceError
 from exporter.io.accumulators import MAX_WINDOW, MonotonicCounter
 from exporter.io.sampler import Sampler
 from exporter.io.service_watch import ServiceWatch
@@ -156,6 +156,7 @@ def read_cgroups(sys: Path, names: Sequence[str]) -> Parsed[list[CgroupUsage]]:
     root = cgroup.unified_root(sys)
     groups: list[CgroupUsage] = []
     faults: list[SourceError] = []
+    devices = 0
     for name in dict.fromkeys(f"/{name.strip('/')}" for name in names):
         path = root / name[1:]
         if name == "/" or ".." in path.parts or not os.path.isdir(path):
@@ -168,9 +169,14 @@ def read_cgroups(sys: Path, names: Sequence[str]) -> Parsed[list[CgroupUsage]]:
             pass
         except SourceError as e:
             faults.append(type(e)(f"{name}: {e}"))
+        if devices >= cgroup.MAX_GROUP_DEVICES:
+            faults.append(LimitReached(f"{name}: io.stat: not read, because of the other groups"))
+            groups.append(CgroupUsage(name, group_pressure, None))
+            continue
         try:
             parsed = cgroup.read_io_stat(path)
             group_io = parsed.value
+            devices += len(group_io)
             faults.extend(ParseError(f"{name}: {fault}") for fault in parsed.faults)
         except NotAvailable:
             pass

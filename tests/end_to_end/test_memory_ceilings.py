@@ -4,6 +4,7 @@ docs/limits.md states the two ceilings. `MemoryMax=` of the units is above them.
 """
 
 import http
+import os
 import re
 import string
 import time
@@ -119,6 +120,54 @@ def test_a_thousand_disks(tmp_path: Path) -> None:
         )
         await_samples(daemon)
         assert peak_kilobytes(daemon.process.pid) < DAEMON_KILOBYTES
+
+
+def service_groups(host: Host, devices: int, *, generation: int) -> None:
+    """4,000 services of a user, with counters of all devices that increase with each generation."""
+    root = host.sys.root / "fs/cgroup"
+    user = root / "user.slice/user-1000.slice/user@1000.service"
+    user.mkdir(parents=True, exist_ok=True)
+    (root / "cgroup.controllers").write_text("io memory\n")
+    for directory in (root, *list(user.parents)[1::-1], user):
+        (directory / "cgroup.subtree_control").write_text("io memory\n")
+    amount = generation * 10**15
+    text = "".join(
+        f"259:{n} rbytes={amount} wbytes={amount} rios={amount} wios={amount} dbytes=0 dios=0\n"
+        for n in range(devices)
+    )
+    (root / "new").write_text(text)
+    for number in range(4000):
+        group = user / f"{number}.service"
+        if not group.exists():
+            group.mkdir()
+        (group / "io.stat").unlink(missing_ok=True)
+        os.link(root / "new", group / "io.stat")
+        if number % 2:
+            group.rename(user / f"{number}-{generation}.service")
+
+
+@pytest.mark.parametrize("devices", [24, 1000])
+def test_services(tmp_path: Path, devices: int) -> None:
+    """Half of the groups get another name before each of three readings."""
+    host = Host(tmp_path)
+    names = [f"sd{n}q" for n in range(devices)]
+    for number, name in enumerate(names):
+        host.disk(name, number)
+    host.diskstats(names)
+    service_groups(host, devices, generation=1)
+    with Daemon(tmp_path / "daemon", *host.flags) as daemon:
+
+        def reached() -> float:
+            labels = {"collector": "cgroup", "reason": "limit"}
+            return sum(
+                v for _, v in await_page(daemon).find("ssd_collector_errors_total", **labels)
+            )
+
+        for generation in (2, 3, 4):
+            before = reached()
+            wait_until(lambda: reached() > before, "a reading")  # noqa: B023 - called at once
+            service_groups(host, devices, generation=generation)
+        assert peak_kilobytes(daemon.process.pid) < DAEMON_KILOBYTES, daemon.log[-2000:]
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,34 @@ def test_a_group_that_a_limit_hid_is_not_new() -> None:
     assert {"b": 2} == counters.then(group("a", 101), group("b", 902), is_complete=False)
 
 
+def test_a_group_that_a_limit_hid_in_the_previous_reading_is_not_new() -> None:
+    counters = Counters()
+    counters.then(group("a", 100), is_complete=False)
+    assert {} == counters.then(group("a", 100), group("b", 900))
+    assert {"b": 2} == counters.then(group("a", 100), group("b", 902))
+
+
+def test_a_group_whose_counters_are_beyond_a_limit_counts_as_the_one_above() -> None:
+    counters = Counters()
+    counters.then(group("a/b", 10), group("a", 100))
+    hidden = replace(group("a/b", 0), io_stat=None)
+    assert {"a": 7} == counters.then(hidden, group("a", 107), is_complete=False)
+    # The I/O of b is in the 7 of a, and is subtracted from the next I/O of a.
+    assert {"b": 7} == counters.then(group("a/b", 17), group("a", 107))
+    assert {"a": 1} == counters.then(group("a/b", 17), group("a", 115))
+
+
+def test_the_counters_of_omitted_groups_are_kept_up_to_the_size_of_one_reading() -> None:
+    """Each of 60 readings has another group of 200 KB. The first of these groups is not kept."""
+    counters = Counters()
+    line = group("x", 1).io_stat or b""
+    for number in range(60):
+        large = replace(group(f"g{number}", 1), io_stat=line + b"x" * 200_000)
+        counters.then(large, is_complete=False)
+    old, new = (replace(group(f"g{n}", 5)) for n in (0, 59))
+    assert {"g59": 4} == counters.then(old, new, is_complete=False)
+
+
 def test_other_devices_are_ignored() -> None:
     counters = Counters()
     counters.then(group("a", 0, number="9:9"))

@@ -170,6 +170,36 @@ def test_the_number_of_groups_is_limited(root: Path, monkeypatch: pytest.MonkeyP
     assert [LimitReached] == [type(fault) for fault in parsed.faults]
 
 
+def counters(devices: int) -> str:
+    return "".join(f"8:{n} rbytes=1 wbytes=2 rios=3 wios=4\n" for n in range(devices))
+
+
+@pytest.mark.parametrize(
+    ("devices", "count"),
+    [(6000, 60), (1000, 60)],
+)
+def test_the_counters_of_all_groups_have_a_limit(root: Path, devices: int, count: int) -> None:
+    """The groups of a user use a part of it, and the slices above are read in any case."""
+    for name in ("system.slice", "user.slice", "user.slice/user-1000.slice"):
+        service(enable(root / name))
+    service(root / "system.slice/mysql.service")
+    user = root / "user.slice/user-1000.slice"
+    large = service(user / "0.service", counters(devices)) / "io.stat"
+    for number in range(1, count):
+        (user / f"{number}.service").mkdir()
+        os.link(large, user / f"{number}.service/io.stat")
+    parsed = cgroup.read_services(root)
+    contents = {group.path: group.io_stat for group in parsed.value.groups}
+    unread = [path for path, content in contents.items() if content is None]
+    assert unread
+    assert all(path.endswith(".service") and path.startswith("user.slice") for path in unread)
+    kept = [content for content in contents.values() if content is not None]
+    assert sum(map(len, kept)) <= cgroup.MAX_BYTES
+    assert sum(content.count(b"\n") for content in kept) <= cgroup.MAX_GROUP_DEVICES
+    assert not parsed.value.is_complete
+    assert ["limit"] == [fault.reason for fault in parsed.faults]
+
+
 def test_the_depth_and_the_directories_are_limited(root: Path) -> None:
     deep = root
     for _ in range(cgroup.MAX_DEPTH + 5):

@@ -7,6 +7,7 @@ import pytest
 
 from exporter.errors import LimitReached, SourceError
 from exporter.linux import cgroup, diskstats, files, mountinfo, proc_stat, softirqs, topology
+from exporter.metrics import cpu_collector
 from tests.linux import trees
 from tests.linux.trees import mount_line
 
@@ -48,6 +49,18 @@ def test_devices_of_a_control_group() -> None:
     parsed = cgroup.parse_io_stat("".join(f"8:{n} rbytes=1 wbytes=1\n" for n in range(9000)))
     assert len(parsed.value) == 4096
     assert "io.stat: only the first 4096 lines are used" == limit_of(parsed.faults)
+
+
+def test_devices_of_the_control_groups_of_servers(tmp_path: Path) -> None:
+    text = "".join(f"8:{n} rbytes=1 wbytes=1\n" for n in range(4000))
+    names = [f"{number}.service" for number in range(20)]
+    for name in names:
+        (tmp_path / "fs/cgroup" / name).mkdir(parents=True)
+        (tmp_path / "fs/cgroup" / name / "io.stat").write_text(text)
+    parsed = cpu_collector.read_cgroups(tmp_path, names)
+    read = [len(usage.io) for usage in parsed.value if usage.io is not None]
+    assert (8, 20) == (len(read), len(parsed.value))
+    assert {"limit"} == {fault.reason for fault in parsed.faults}
 
 
 def test_mounts() -> None:
