@@ -196,8 +196,19 @@ def test_another_address_gets_in_while_all_connections_wait_for_workers() -> Non
 
 
 @pytest.mark.real
-def test_a_probe_is_answered_while_all_workers_hang() -> None:
-    """The busiest address loses a request that waits; one that is as busy does not."""
+@pytest.mark.parametrize(
+    ("addresses", "probes"),
+    [
+        # The busiest address loses a request that waits; one that is as busy does not.
+        (["127.0.0.1"] * 4, 4),
+        # Each address has one request, so none is the busiest.
+        (["127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.6"], 1),
+    ],
+    ids=["one address", "many addresses"],
+)
+def test_probes_of_another_address_are_answered_while_all_workers_hang(
+    addresses: list[str], probes: int
+) -> None:
     release = threading.Event()
 
     def respond(_request: Request) -> Response:
@@ -208,37 +219,16 @@ def test_a_probe_is_answered_while_all_workers_hang() -> None:
     request = GET.replace(b"/metrics", b"/-/healthy")
     limits = replace(PATIENT, connections=4)
     with serving(respond, limits=limits, fast=healthy) as server, ExitStack() as opened:
-        waiting = [opened.enter_context(connect(server, "127.0.0.1")) for _ in range(4)]
+        waiting = [opened.enter_context(connect(server, address)) for address in addresses]
         for sock in waiting:
             sock.sendall(GET)
         assert becomes_true(lambda: phases(server) == [ConnectionPhase.PROCESSING] * 4)
-        assert [b"Healthy.\n"] * 4 == [scrape(server, "127.0.0.2", request).body for _ in range(4)]
+        answers = [scrape(server, "127.0.0.2", request).body for _ in range(probes)]
+        assert [b"Healthy.\n"] * probes == answers
         assert 4 >= len(server._connections)
         release.set()
         statuses = sorted(read_response(sock).status for sock in waiting)
         assert [200] * 3 + [503] == statuses
-
-
-@pytest.mark.real
-def test_a_probe_of_another_address_is_answered_while_requests_of_many_addresses_hang() -> None:
-    """Each address has one request, so none is the busiest."""
-    release = threading.Event()
-
-    def respond(_request: Request) -> Response:
-        release.wait(WAIT_SECONDS)
-        return Response(200, "text/plain", PAGE)
-
-    healthy = {"/-/healthy": lambda: Response(200, "text/plain", b"Healthy.\n")}
-    request = GET.replace(b"/metrics", b"/-/healthy")
-    limits = replace(PATIENT, connections=4)
-    with serving(respond, limits=limits, fast=healthy) as server, ExitStack() as opened:
-        waiting = [opened.enter_context(connect(server, f"127.0.0.{n}")) for n in range(3, 7)]
-        for sock in waiting:
-            sock.sendall(GET)
-        assert becomes_true(lambda: phases(server) == [ConnectionPhase.PROCESSING] * 4)
-        assert b"Healthy.\n" == scrape(server, "127.0.0.2", request).body
-        release.set()
-        assert [200] * 3 + [503] == sorted(read_response(sock).status for sock in waiting)
 
 
 def authorized(password: str) -> bytes:
