@@ -55,6 +55,9 @@ LABEL org.opencontainers.image.title="ssd-exporter" \
       org.opencontainers.image.created="${CREATED}" \
       org.opencontainers.image.base.name="docker.io/library/debian:bookworm-slim"
 
+# As in systemd/ssd-exporter.service.
+ENV MALLOC_ARENA_MAX=1 GLIBC_TUNABLES=glibc.malloc.tcache_count=0
+
 # Numeric IDs, as required by runAsNonRoot of Kubernetes.
 USER 10177:10177
 VOLUME /var/lib/ssd-exporter

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.kernel import Kernel
+from tests.unit_file import UnitFile
 
 COMMAND = (sys.executable, "-m", "exporter")
 _CHECKOUT = str(Path(__file__).parents[1])
@@ -24,7 +25,7 @@ NODE_EXPORTER = "/usr/bin/prometheus-node-exporter"
 _NANOSECONDS = 1e9
 
 #: Environment variables that the unit sets (systemd/ssd-exporter.service).
-_ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}
+_ENVIRONMENT = UnitFile.read("ssd-exporter").environment()
 
 #: Request headers of a Prometheus server.
 HEADERS = {

@@ -7,23 +7,19 @@ and a Python of the same version.
 
 import json
 import os
-import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 import exporter
 from tests.end_to_end.agent import Agent
 from tests.end_to_end.daemon import Daemon, environment
-
-SYSTEMD = Path(__file__).parents[2] / "systemd"
-_CONFIG = "/etc/ssd-exporter/config.toml"
+from tests.unit_file import UnitFile
 
 #: User and group of the daemon. No account has them, so that they own nothing else.
 _USER = 64_501
@@ -42,42 +38,6 @@ timeout_seconds = 5
 rescan_seconds = 60
 max_age_intervals = 1
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """A unit file: the values of each key."""
-
-    values: Mapping[str, list[str]]
-
-    @classmethod
-    def read(cls, name: str) -> "Unit":
-        values: dict[str, list[str]] = {}
-        for line in (SYSTEMD / f"{name}.service").read_text().splitlines():
-            key, equals, value = line.partition("=")
-            if equals and not line.startswith("#"):
-                values.setdefault(key, []).append(value)
-        return cls(values)
-
-    def one(self, key: str) -> str:
-        (value,) = self.values[key]
-        return value
-
-    def mode(self, key: str) -> int:
-        return int(self.one(key), 8)
-
-    def environment(self) -> dict[str, str]:
-        """Returns the variables of Environment=."""
-        words = [word for line in self.values.get("Environment", []) for word in shlex.split(line)]
-        return dict(word.split("=", 1) for word in words)
-
-    def arguments(self, config: Path, flags: Mapping[str, tuple[str, ...]]) -> list[str]:
-        """Returns the arguments of ExecStart=; `flags` are the values of its variables."""
-        words: list[str] = []
-        for word in shlex.split(self.one("ExecStart"))[1:]:
-            variable = word.removeprefix("$")
-            words += flags[variable] if word != variable else [word.replace(_CONFIG, str(config))]
-        return words
 
 
 class _Agent(Agent):
@@ -114,7 +74,7 @@ class TwoUnits(Generic[DrivesT]):
 
     def __init__(self, root: Path, drives: DrivesT, settings: str = SETTINGS) -> None:
         root.chmod(0o755)
-        exporter_unit, agent_unit = Unit.read("ssd-exporter"), Unit.read("ssd-smart-agent")
+        exporter_unit, agent_unit = UnitFile.read("ssd-exporter"), UnitFile.read("ssd-smart-agent")
         python = _python_of_all_users() if os.geteuid() == 0 else None
         self.is_separate = python is not None
         self._user = _USER if python else os.geteuid()
@@ -208,7 +168,7 @@ class TwoUnits(Generic[DrivesT]):
             env=environment(),
         )
 
-    def _as(self, unit: Unit) -> list[str]:
+    def _as(self, unit: UnitFile) -> list[str]:
         """Returns the command that runs the exporter as the user and group of a unit."""
         mask = ["sh", "-c", f'umask {unit.one("UMask")}; exec "$@"', "sh"]
         if not self.is_separate:

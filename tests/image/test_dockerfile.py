@@ -12,6 +12,7 @@ from exporter.cli import main, parser
 from exporter.config import Settings
 from exporter.config_validation import parse_record
 from tests.image.files import CONTAINER, TOP, instructions, last
+from tests.unit_file import UnitFile
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -50,6 +51,12 @@ def test_the_image_runs_as_numeric_non_root_user() -> None:
     user, group = last("USER").split(":")
     assert int(user) == int(group) == 10177
     assert f"useradd --uid {user} --gid {group}" in "".join(text for _, text in instructions())
+
+
+def test_the_memory_allocator_has_the_settings_of_the_unit() -> None:
+    unit = UnitFile.read("ssd-exporter").environment()
+    image = dict(each.split("=", 1) for each in shlex.split(last("ENV")))
+    assert image == {name: unit[name] for name in ("MALLOC_ARENA_MAX", "GLIBC_TUNABLES")}
 
 
 def test_the_program_is_process_1_and_stops_on_sigterm() -> None:

@@ -1,14 +1,13 @@
 """Running servers: their processes and option files, and that no passwords are kept."""
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from exporter.errors import LimitReached, SourceError
 from exporter.linux import mountinfo, mysqld
 from exporter.linux.files import Parsed
-from exporter.linux.mysql_directories import OptionFiles, RoleDirectory
-from exporter.linux.mysqld import MysqlServer, OptionFileReader
+from exporter.linux.mysql_directories import RoleDirectory
+from exporter.linux.mysqld import MysqlServer
 from tests.linux import trees
 from tests.linux.trees import mount_line
 
@@ -121,48 +120,6 @@ def test_no_passwords_are_kept(tmp_path: Path) -> None:
     parsed = mysqld.read(tmp_path / "proc", tmp_path, mountinfo.parse(HOST).value)
     assert len(parsed.faults) == 2
     assert "hunter2" not in repr(parsed)
-
-
-def test_unusual_option_files(tmp_path: Path) -> None:
-    """A pipe, a directory, a huge file and a null byte are not read and do not block."""
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "folder").mkdir()
-    write(tmp_path, "/huge", "[mysqld]\ndatadir=/x\n" + "#" * (1 << 20))
-    write(tmp_path, "/main", "!include /a\0b\n!includedir /a\0b\n!includedir /huge\n")
-    paths = ("/pipe", "/folder", "/huge", "/missing", "/main", "/a\0b")
-    parsed = OptionFileReader(tmp_path).read(OptionFiles(paths), None)
-    assert {} == parsed.value
-    assert ["/pipe", "/folder", "/huge"] == [str(f).partition(":")[0] for f in parsed.faults]
-
-
-def test_bounded_includes(tmp_path: Path) -> None:
-    """Of a directory with 200 files only the first 64 are read."""
-    for number in range(200):
-        write(tmp_path, f"/conf.d/{number:03}.cnf", f"[mysqld]\ndatadir=/d{number}\n")
-    write(tmp_path, "/main", "!includedir /conf.d\n")
-    assert {"datadir": "/d63"} == OptionFileReader(tmp_path).read(
-        OptionFiles(("/main",)), None
-    ).value
-
-
-def test_broken_lines(tmp_path: Path) -> None:
-    """Of 64 included files with 120,000 broken lines each, few faults are kept."""
-    write(tmp_path, "/broken", "!\n" * 120_000)
-    write(tmp_path, "/main", "!include /broken\n" * 64)
-    parsed = OptionFileReader(tmp_path).read(OptionFiles(("/main",)), None)
-    assert len(parsed.faults) == 21
-    assert "more faults are not listed" in str(parsed.faults[-1])
-
-
-def test_bounded_option_bytes(tmp_path: Path) -> None:
-    """The option files of one server are read up to a total of 1 MiB, and this is reported."""
-    text = "[mysqld]\n" + "#" * (200 << 10) + "\n"
-    for number in range(10):
-        write(tmp_path, f"/conf.d/{number}.cnf", f"{text}datadir=/d{number}\n")
-    write(tmp_path, "/main", "!includedir /conf.d\n")
-    parsed = OptionFileReader(tmp_path).read(OptionFiles(("/main",)), None)
-    assert {"datadir": "/d4"} == parsed.value
-    assert "/5.cnf: not read" in limits(parsed.faults)[0]
 
 
 def test_bounded_option_bytes_of_all_servers(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.linux import mountinfo, mysqld, mysqld_processes
+from exporter.linux.mysql_directories import OptionFiles
+from exporter.linux.option_files import OptionFileReader
 from tests.linux import trees
 
 HOST = trees.mount_line("8:1", "/")
@@ -202,6 +204,50 @@ def test_without_credentials_only_files_for_everyone_are_read(tmp_path: Path) ->
     (tmp_path / "proc/10/status").write_text("Uid:\t0\t1000\t0\t0\nGid:\t0\t0\t0\t0\nGroups:\t\n")
     (server,) = mysqld.read(tmp_path / "proc", tmp_path, mountinfo.parse(HOST).value).value
     assert "/var/lib/mysql" == server.directories[0].directory
+
+
+def test_unusual_option_files(tmp_path: Path) -> None:
+    """A pipe, a directory, a huge file and a null byte are not read and do not block."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "huge").write_text("[mysqld]\ndatadir=/x\n" + "#" * (1 << 20))
+    (tmp_path / "main").write_text("!include /a\0b\n!includedir /a\0b\n!includedir /huge\n")
+    paths = ("/pipe", "/folder", "/huge", "/missing", "/main", "/a\0b")
+    parsed = OptionFileReader(tmp_path).read(OptionFiles(paths), None)
+    assert {} == parsed.value
+    assert ["/pipe", "/folder", "/huge"] == [str(f).partition(":")[0] for f in parsed.faults]
+
+
+def test_bounded_includes(tmp_path: Path) -> None:
+    """Of a directory with 200 files only the first 64 are read."""
+    (tmp_path / "conf.d").mkdir()
+    for number in range(200):
+        (tmp_path / f"conf.d/{number:03}.cnf").write_text(f"[mysqld]\ndatadir=/d{number}\n")
+    (tmp_path / "main").write_text("!includedir /conf.d\n")
+    assert {"datadir": "/d63"} == OptionFileReader(tmp_path).read(
+        OptionFiles(("/main",)), None
+    ).value
+
+
+def test_broken_lines(tmp_path: Path) -> None:
+    """Of 64 included files with 120,000 broken lines each, few faults are kept."""
+    (tmp_path / "broken").write_text("!\n" * 120_000)
+    (tmp_path / "main").write_text("!include /broken\n" * 64)
+    parsed = OptionFileReader(tmp_path).read(OptionFiles(("/main",)), None)
+    assert len(parsed.faults) == 21
+    assert "more faults are not listed" in str(parsed.faults[-1])
+
+
+def test_bounded_option_bytes(tmp_path: Path) -> None:
+    """The option files of one server are read up to a total of 1 MiB, and this is reported."""
+    text = "[mysqld]\n" + "#" * (200 << 10) + "\n"
+    (tmp_path / "conf.d").mkdir()
+    for number in range(10):
+        (tmp_path / f"conf.d/{number}.cnf").write_text(f"{text}datadir=/d{number}\n")
+    (tmp_path / "main").write_text("!includedir /conf.d\n")
+    parsed = OptionFileReader(tmp_path).read(OptionFiles(("/main",)), None)
+    assert {"datadir": "/d4"} == parsed.value
+    assert "/5.cnf: not read" in str(parsed.faults[0])
 
 
 def test_credentials() -> None:

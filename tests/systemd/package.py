@@ -9,8 +9,7 @@ from pathlib import Path
 
 import exporter
 from tests.rig import smart_reports
-
-SYSTEMD = Path(__file__).parents[2] / "systemd"
+from tests.unit_file import SYSTEMD
 
 #: Destination of each file. Other files are examples or documentation.
 PLACES: Mapping[str, str] = {

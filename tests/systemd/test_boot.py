@@ -12,6 +12,7 @@ from tests.required import lacking
 from tests.systemd import package
 from tests.systemd.machine import Machine, Unavailable, booted
 from tests.systemd.units import AGENT, BOTH, EXPORTER, await_drive
+from tests.unit_file import SYSTEMD
 
 CONFIG = "/etc/ssd-exporter/config.toml"
 
@@ -213,7 +214,7 @@ def test_a_probe_runs_in_the_sandbox_with_the_drop_in_of_the_example(machine: Ma
     place = "/var/lib/mysql-probe"
     owned = f"chown ssd-exporter: {place} && chmod 0700 {place}"
     assert 0 == machine.run("sh", "-c", owned).returncode
-    text = (package.SYSTEMD / "probe.conf").read_text()
+    text = (SYSTEMD / "probe.conf").read_text()
     with changed(machine, CONFIG, PROBES), with_drop_in(machine, text, EXPORTER):
         machine.await_("two probes", lambda: 2 == len(probed(machine)))
         assert {"psync"} == machine.metrics().labels("ssd_probe_info", "engine")

@@ -14,7 +14,7 @@ from exporter.cli import main
 from exporter.config import DeviceSettings, Settings, SmartDrive
 from exporter.config_validation import parse_record, validated
 from exporter.probe.profiles import PROFILES, ProfileSettings
-from tests.systemd.package import SYSTEMD
+from tests.unit_file import SYSTEMD
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from exporter.cli import parser
-from tests.systemd.package import SYSTEMD
 from tests.systemd.test_units import analyze
+from tests.unit_file import SYSTEMD
 
 DIRECTORY = SYSTEMD / "textfile"
 SERVICE, TIMER = (DIRECTORY / f"ssd-exporter-textfile.{kind}" for kind in ("service", "timer"))

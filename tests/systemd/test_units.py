@@ -12,10 +12,11 @@ from exporter.config import Settings
 from exporter.probe import host_lock
 from exporter.probe_monitor import _LOCK_DIRECTORY
 from tests.required import lacking
-from tests.systemd.package import PLACES, SYSTEMD
+from tests.systemd.package import PLACES
+from tests.unit_file import SYSTEMD
 
 #: Maximum exposure level of `systemd-analyze security` (0 to 10).
-MAX_EXPOSURE = {"ssd-exporter.service": 1.5, "ssd-smart-agent.service": 2.0}
+MAX_EXPOSURE = {"ssd-exporter.service": 1.4, "ssd-smart-agent.service": 1.4}
 
 UNITS = tuple(MAX_EXPOSURE)
 
