@@ -57,10 +57,18 @@ _MAX_SAMPLE_AGE_INTERVALS, _MAX_SAMPLE_AGE_SECONDS = 5, 10.0
 #: served without the results of the survey.
 _FIRST_SURVEY_TIMEOUT_SECONDS = 2.0
 
-#: Timeouts in seconds for the end of the process after SIGTERM. The first one limits the wait for
-#: the threads, whose child processes may need SIGKILL. The second one limits the last save of the
-#: state, because its disk may hang. It takes milliseconds, but seconds on a saturated disk.
-_STOP_TIMEOUT_SECONDS, _LAST_SAVE_TIMEOUT_SECONDS = 0.5, 3.0
+#: Timeout in seconds after SIGTERM for the end of the threads, whose child processes may need
+#: SIGKILL.
+_STOP_TIMEOUT_SECONDS = 0.5
+
+#: Timeout in seconds after SIGTERM for the end of a probe. It takes 0.3 s, but longer if fio waits
+#: for a busy disk or CPU. fio gets SIGKILL after two seconds. If it does not end in time, all bytes
+#: that the probe reserved count as written.
+_PROBE_STOP_TIMEOUT_SECONDS = 3.0
+
+#: Timeout in seconds of the last save of the state, because its disk may hang. It takes
+#: milliseconds, but seconds on a saturated disk.
+_LAST_SAVE_TIMEOUT_SECONDS = 3.0
 
 #: Time in seconds between two checks on the main thread whether the daemon works. It applies if the
 #: service manager sets no watchdog timeout.
@@ -265,19 +273,20 @@ class _Threads:
     def stop(self) -> None:
         """Stop the threads and save the state, each within its timeout.
 
-        The timeouts are `_STOP_TIMEOUT_SECONDS` and `_LAST_SAVE_TIMEOUT_SECONDS`. The second one
-        ends the wait if the disk of the state directory hangs.
+        It does not wait for a disk that hangs longer than these timeouts.
         """
-        # The probe thread is also waited for. When fio is terminated, it reports the bytes that it
-        # wrote, and the thread must record them in the budget.
-        threads: list[PeriodicThread | LoopThread] = [self._sampling, *self._health_threads]
+        timeouts: dict[PeriodicThread | LoopThread, float] = dict.fromkeys(
+            (self._sampling, *self._health_threads), _STOP_TIMEOUT_SECONDS
+        )
         if self._probing is not None:
-            threads.append(self._probing)
-        for thread in threads:
+            # When fio is terminated, it reports the bytes that it wrote, and the thread records
+            # them in the budget.
+            timeouts[self._probing] = _PROBE_STOP_TIMEOUT_SECONDS
+        for thread in timeouts:
             thread.request_stop()
-        until = self._clock.monotonic() + _STOP_TIMEOUT_SECONDS
-        for thread in threads:
-            thread.stop(max(0.0, until - self._clock.monotonic()))
+        began = self._clock.monotonic()
+        for thread, seconds in timeouts.items():
+            thread.stop(max(0.0, began + seconds - self._clock.monotonic()))
         saving = threading.Thread(target=self._save_at_end, daemon=True)
         saving.start()
         saving.join(_LAST_SAVE_TIMEOUT_SECONDS)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from exporter import untrusted_file
-from exporter.linux.mysqld import MysqlServer
+from exporter.linux.mysql.mysqld import MysqlServer
 from exporter.linux.topology import RememberedRole, StorageRole
 
 #: The maximum number of remembered roles. A server has at most six.

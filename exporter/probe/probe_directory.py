@@ -11,7 +11,7 @@ from pathlib import Path
 from exporter.clock import Clock
 from exporter.drives.health import DriveHealth
 from exporter.errors import ReadError
-from exporter.linux.mysqld import MysqlServer
+from exporter.linux.mysql.mysqld import MysqlServer
 from exporter.linux.topology import Topology
 from exporter.probe import location, probe_file, production_load, results
 from exporter.probe.budget_ledger import WriteLimits

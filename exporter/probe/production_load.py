@@ -15,7 +15,7 @@ from exporter.clock import Clock
 from exporter.errors import SourceError
 from exporter.linux import cgroup, diskstats, files, pressure, task_states
 from exporter.linux.diskstats import SECTOR_BYTES, DiskStats
-from exporter.linux.mysqld import MysqlServer
+from exporter.linux.mysql.mysqld import MysqlServer
 from exporter.probe.gate import GateRules, GateState, GuardSample
 
 #: The intervals in seconds over which the gate averages the device's busy time, and the I/O

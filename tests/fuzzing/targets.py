@@ -30,8 +30,6 @@ from exporter.linux import (
     links,
     locks,
     mountinfo,
-    mysql_directories,
-    mysqld_processes,
     pcie,
     pressure,
     proc_stat,
@@ -39,6 +37,7 @@ from exporter.linux import (
     softirqs,
     softnet_stat,
 )
+from exporter.linux.mysql import mysql_directories, mysqld_processes
 from exporter.pages import os_release
 from exporter.printable import printable
 from exporter.probe import budget_ledger, fio, fio_report, host_lock, slc_results

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from exporter.collector_status import CollectorStatus
 from exporter.linux import topology
-from exporter.linux.mysqld import MysqlServer
+from exporter.linux.mysql.mysqld import MysqlServer
 from exporter.linux.topology import Topology
 from exporter.probe.budget import DAY_BYTES, ProbeBudget
 from exporter.probe.fio import Fio

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.linux.mysqld import MysqlServer
+from exporter.linux.mysql.mysqld import MysqlServer
 from exporter.probe import production_load
 from exporter.probe.gate import GuardSample
 from exporter.probe.production_load import GuardSampler, LoadSample, ProductionLoad

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.linux.mysqld import MysqlServer
+from exporter.linux.mysql.mysqld import MysqlServer
 from exporter.probe.fio_report import Op
 from exporter.probe.fio_run import ProfileResult
 from exporter.probe.gate import GateRules, Reason

@@ -14,10 +14,16 @@ from pathlib import Path
 
 from exporter import untrusted_file
 from exporter.errors import Faults, LimitReached, ParseError
-from exporter.linux import files, mysql_directories
+from exporter.linux import files
 from exporter.linux.files import Parsed
-from exporter.linux.mysql_directories import OptionFiles, OptionInclude, Options, OptionSetting
-from exporter.linux.mysqld_processes import Credentials
+from exporter.linux.mysql import mysql_directories
+from exporter.linux.mysql.mysql_directories import (
+    OptionFiles,
+    OptionInclude,
+    Options,
+    OptionSetting,
+)
+from exporter.linux.mysql.mysqld_processes import Credentials
 from exporter.untrusted_file import TooLargeFile, UnusableFile
 
 #: The maximum size of an option file, in bytes. Usual option files have a few KiB.

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.linux import mysql_directories
-from exporter.linux.mysql_directories import (
+from exporter.linux.mysql import mysql_directories
+from exporter.linux.mysql.mysql_directories import (
     KNOWN_OPTIONS,
     OptionFiles,
     OptionInclude,

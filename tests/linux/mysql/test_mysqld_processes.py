@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.linux import mysqld_processes
-from exporter.linux.mysqld_processes import (
+from exporter.linux.mysql import mysqld_processes
+from exporter.linux.mysql.mysqld_processes import (
     Credentials,
     ServerCandidate,
     ServerProcess,

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.errors import Faults, LimitReached, NotAvailable, ReadError
-from exporter.linux import files, mountinfo, mysql_directories, mysqld_processes
+from exporter.linux import files, mountinfo
 from exporter.linux.files import Parsed
 from exporter.linux.mountinfo import Mount
-from exporter.linux.mysql_directories import RoleDirectory
-from exporter.linux.mysqld_processes import ServerProcess
-from exporter.linux.option_files import OptionFileReader
+from exporter.linux.mysql import mysql_directories, mysqld_processes
+from exporter.linux.mysql.mysql_directories import RoleDirectory
+from exporter.linux.mysql.mysqld_processes import ServerProcess
+from exporter.linux.mysql.option_files import OptionFileReader
 
 #: The maximum size of the mounts of a mount namespace other than that of process 1, in bytes, and
 #: of all of them together. A container has a few KiB, and any user can create a namespace with

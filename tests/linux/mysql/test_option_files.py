@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.linux import mountinfo, mysqld, mysqld_processes
-from exporter.linux.mysql_directories import OptionFiles
-from exporter.linux.option_files import OptionFileReader
+from exporter.linux import mountinfo
+from exporter.linux.mysql import mysqld, mysqld_processes
+from exporter.linux.mysql.mysql_directories import OptionFiles
+from exporter.linux.mysql.option_files import OptionFileReader
 from tests.linux import trees
 
 HOST = trees.mount_line("8:1", "/")

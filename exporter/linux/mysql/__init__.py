@@ -1,0 +1,1 @@
+"""The MySQL and MariaDB servers of the host: processes, option files and directories."""
