@@ -57,18 +57,12 @@ _MAX_SAMPLE_AGE_INTERVALS, _MAX_SAMPLE_AGE_SECONDS = 5, 10.0
 #: served without the results of the survey.
 _FIRST_SURVEY_TIMEOUT_SECONDS = 2.0
 
-#: Timeout in seconds after SIGTERM for the end of the threads, whose child processes may need
-#: SIGKILL.
-_STOP_TIMEOUT_SECONDS = 0.5
-
-#: Timeout in seconds after SIGTERM for the end of a probe. It takes 0.3 s, but longer if fio waits
-#: for a busy disk or CPU. fio gets SIGKILL after two seconds. If it does not end in time, all bytes
-#: that the probe reserved count as written.
-_PROBE_STOP_TIMEOUT_SECONDS = 3.0
-
-#: Timeout in seconds of the last save of the state, because its disk may hang. It takes
-#: milliseconds, but seconds on a saturated disk.
-_LAST_SAVE_TIMEOUT_SECONDS = 3.0
+#: Timeouts in seconds for the end of the process after SIGTERM. The first one limits the wait for
+#: the threads, whose child processes may need SIGKILL. The second one is for the thread of a probe,
+#: whose fio gets SIGKILL after two seconds; until it ends, all bytes that it may write count as
+#: written. The third one limits the last save of the state. It takes milliseconds, but seconds on a
+#: saturated disk.
+_STOP_TIMEOUT_SECONDS, _PROBE_STOP_TIMEOUT_SECONDS, _LAST_SAVE_TIMEOUT_SECONDS = 0.5, 3.0, 3.0
 
 #: Time in seconds between two checks on the main thread whether the daemon works. It applies if the
 #: service manager sets no watchdog timeout.
@@ -271,10 +265,7 @@ class _Threads:
         self._surveying.trigger()
 
     def stop(self) -> None:
-        """Stop the threads and save the state, each within its timeout.
-
-        It does not wait for a disk that hangs longer than these timeouts.
-        """
+        """Stop the threads and save the state, each within its timeout, because disks may hang."""
         timeouts: dict[PeriodicThread | LoopThread, float] = dict.fromkeys(
             (self._sampling, *self._health_threads), _STOP_TIMEOUT_SECONDS
         )

@@ -212,7 +212,7 @@ ONLY_IN = {
     "socket": {"top.daemon_page", "web"},
     "ssl": {"web"},
     "subprocess": set(),
-    "psutil": {"linux.mysqld_processes"},
+    "psutil": {"linux.mysql.mysqld_processes"},
     "prometheus_client": {"metrics.client_library", "metrics.own_collector"},
     "argparse": {
         "cli",
