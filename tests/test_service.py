@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from exporter import service
-from tests.duration import at_most
+from tests.duration import PATIENCE_SECONDS, at_most
 
 
 @pytest.fixture
 def manager(tmp_path: Path) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(str(tmp_path / "notify"))
-        listening.settimeout(5)
+        listening.settimeout(PATIENCE_SECONDS)
         yield listening
 
 
@@ -33,7 +33,7 @@ def test_an_abstract_socket_is_supported(monkeypatch: pytest.MonkeyPatch) -> Non
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         name = f"ssd-exporter-test-{os.getpid()}"
         listening.bind(f"\0{name}")
-        listening.settimeout(5)
+        listening.settimeout(PATIENCE_SECONDS)
         monkeypatch.setenv("NOTIFY_SOCKET", f"@{name}")
         service.notify("WATCHDOG=1")
         assert b"WATCHDOG=1" == listening.recv(4096)

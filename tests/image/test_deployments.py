@@ -15,6 +15,7 @@ import yaml
 
 from exporter.cli import command_parser, parser
 from exporter.commands.registry import COMMANDS
+from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.programs import need
 from tests.image.files import CONTAINER, TOP, containers, daemonset, documented_runs, services
 
@@ -88,7 +89,9 @@ def test_the_agent_accepts_the_settings_of_the_image(source: str) -> None:
     }[source]
     settings = f"--config.file={CONTAINER / 'config.toml'}"
     command = [sys.executable, "-m", "exporter", *arguments, "--config.check", settings]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS
+    )
     assert (0, "") == (done.returncode, done.stderr)
 
 

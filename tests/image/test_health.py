@@ -23,7 +23,7 @@ def ask(*arguments: str) -> tuple[int, str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=PATIENCE_SECONDS,
     )
     assert "Traceback" not in done.stderr
     return done.returncode, done.stderr.strip()

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from exporter.errors import NotAvailable, ReadError
 from exporter.linux import files
+from tests.duration import PATIENCE_SECONDS
 from tests.processes import open_files
 
 
@@ -62,7 +63,7 @@ def test_pipe_without_writer_does_not_block(tmp_path: Path) -> None:
         done.set()
 
     threading.Thread(target=read, daemon=True).start()
-    assert done.wait(5)
+    assert done.wait(PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize("path", ["missing", "file/below", "missing/below"])

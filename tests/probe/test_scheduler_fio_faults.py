@@ -277,14 +277,14 @@ def test_an_unkillable_fio_of_an_earlier_daemon_is_stuck(
         assert 2 == rig.of("fsync").skipped[Reason.STUCK]
         assert 1 == caplog.text.count("is still running"), "logged once"
         state.write_text("THAWED")
-        left.wait(10)
+        left.wait(PATIENCE_SECONDS)
         rig.run(SLOT)
         assert 0 == rig.probe.stuck
         assert {ProfileResult.SUCCESS: 1} == runs(rig)
     finally:
         state.write_text("THAWED")
         left.kill()
-        left.wait(10)
+        left.wait(PATIENCE_SECONDS)
         if left.stdout:
             left.stdout.close()
         group.rmdir()

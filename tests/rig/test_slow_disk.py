@@ -15,7 +15,7 @@ from typing import IO
 import pytest
 
 from exporter.linux.files import read_attribute
-from tests.duration import wait_until
+from tests.duration import PATIENCE_SECONDS, wait_until
 from tests.required import lacking
 from tests.rig.cgroup import RigUnavailable
 from tests.rig.load import Job, load
@@ -205,7 +205,7 @@ def test_a_load_ends_at_its_byte_limit(slow_disk: SlowDisk) -> None:
     before = row(slow_disk.device)
     jobs = (Job(depth=4), Job(engine="psync", depth=3))
     with load(slow_disk, *jobs, largest_bytes=8 << 20) as fio:
-        assert fio.wait(20) == 0
+        assert fio.wait(PATIENCE_SECONDS) == 0
 
     written = (row(slow_disk.device).write_sectors - before.write_sectors) * 512
     assert (8 << 20) * 0.9 < written <= 8 << 20
@@ -259,7 +259,7 @@ def test_a_terminated_session_cleans_up() -> None:
     with session() as (held, said):
         device, group, fio = said.readline().split()
         held.send_signal(signal.SIGTERM)
-        held.wait(20)
+        held.wait(PATIENCE_SECONDS)
 
     assert not is_attached(device, held.pid)
     assert not Path(group).exists()
@@ -272,7 +272,7 @@ def test_the_next_rig_cleans_up_after_a_killed_session() -> None:
         device, group, fio = said.readline().split()
         assert is_attached(device, held.pid)
         held.kill()
-        held.wait(20)
+        held.wait(PATIENCE_SECONDS)
     os.kill(int(fio), signal.SIGKILL)
 
     def swept() -> bool:
@@ -297,7 +297,7 @@ def test_a_rig_without_root_reports_the_reason() -> None:
         ["setpriv", "--reuid=65534", "--clear-groups", sys.executable, "-c", HOLD],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
     assert "RigUnavailable: loop devices and control groups need root" in asked.stderr

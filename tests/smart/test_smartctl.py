@@ -21,6 +21,7 @@ from exporter.smart.smartctl import (
     scan_arguments,
     version,
 )
+from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.programs import need
 
 TYPES = (
@@ -107,7 +108,7 @@ def test_the_real_smartctl_takes_the_arguments(kind: str, logs_asked: Logs) -> N
     program = shutil.which("smartctl") or ""
     # Without a type, a missing path is reported as a wrong type.
     argv = arguments(program, Address("/dev/no-such-drive", kind or "sat"), logs_asked)
-    done = subprocess.run(argv, capture_output=True, timeout=30, check=False)
+    done = subprocess.run(argv, capture_output=True, timeout=PATIENCE_SECONDS, check=False)
     messages = report(done.stdout)["smartctl"]
     assert "UNRECOGNIZED" not in str(messages)
     assert "INVALID" not in str(messages)
@@ -117,7 +118,9 @@ def test_the_real_smartctl_takes_the_arguments(kind: str, logs_asked: Logs) -> N
 
 def test_the_real_smartctl_prints_its_version() -> None:
     need("smartctl")
-    done = subprocess.run(["smartctl", "--version"], capture_output=True, timeout=30, check=True)
+    done = subprocess.run(
+        ["smartctl", "--version"], capture_output=True, timeout=PATIENCE_SECONDS, check=True
+    )
     found = version(done.stdout.decode())
     assert found is not None
     assert (6, 0) < found

@@ -31,7 +31,9 @@ def verdicts(first: int) -> set[str]:
     """Returns the verdicts that the six hosts show now."""
     found: set[str] = set()
     for port in range(first, first + 6):
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE_SECONDS
+        ) as answer:
             text = answer.read().decode()
         found |= set(re.findall(r'^ssd_io_bottleneck.*cause="(\w+)"\} 1$', text, re.MULTILINE))
     return found

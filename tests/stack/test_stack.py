@@ -135,7 +135,7 @@ def test_programs_stop_if_the_stack_is_killed(tmp_path: Path) -> None:
     ports = free_ports(3)
     with stack(tmp_path / "data", ports) as (process, _):
         process.kill()
-        process.wait(10)
+        process.wait(PATIENCE_SECONDS)
         assert eventually(lambda: all(map(is_free, ports)))
 
 

@@ -110,7 +110,7 @@ def raw_server(answer: Callable[[], bytes]) -> Iterator[str]:
             client, _ = listening.accept()
             with client:
                 client.sendall(answer())
-                done.wait(10)
+                done.wait(PATIENCE_SECONDS)
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
