@@ -16,7 +16,13 @@ import pytest
 
 from exporter.linux import mountinfo
 from exporter.probe import location
-from tests.duration import ahead_of_other_work, at_most, avoid_midnight, wait_until
+from tests.duration import (
+    PATIENCE_SECONDS,
+    ahead_of_other_work,
+    at_most,
+    avoid_midnight,
+    wait_until,
+)
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.page import Page
 from tests.end_to_end.programs import need
@@ -199,7 +205,7 @@ def test_sigterm_ends_the_probe_and_charges_its_bytes(
                 daemon.signal(signal.SIGTERM)
                 time.sleep(delay_seconds)
                 _signal_all(fios(directory), signal.SIGCONT)
-                assert 0 == daemon.stop()
+                assert 0 == daemon.process.wait(PATIENCE_SECONDS)
         wait_until(lambda: not fios(directory), "the end of fio")
         kept = json.loads(Path(state, "probe-budget.json").read_text())
     assert kept["reservation"] is None
