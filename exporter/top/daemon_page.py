@@ -29,6 +29,9 @@ REFRESH_SECONDS = 15.0
 _MAX_PAGE_BYTES = 16 << 20
 _CHUNK_BYTES = 1 << 16
 
+#: The first bytes of each HTTP answer.
+_ANSWER_START = b"HTTP/"
+
 #: Matches a sample of a metric with labels. Label values with a quote are not needed here.
 _SAMPLE = re.compile(r'(ssd_\w+)\{((?:\w+="[^"]*",?)*)\} (\S+)')
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
@@ -136,6 +139,9 @@ class DaemonPage:
             connection.sendall(words.encode("ascii"))
             while chunk := connection.recv(_CHUNK_BYTES):
                 content += chunk
+                if content[: len(_ANSWER_START)] != _ANSWER_START[: len(content)]:
+                    # The server may keep the connection open, as mysqld does after its greeting.
+                    raise http.client.BadStatusLine("no HTTP answer")
                 left = until - time.monotonic()
                 if len(content) > _MAX_PAGE_BYTES or left <= 0:
                     raise TimeoutError

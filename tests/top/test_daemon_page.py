@@ -3,7 +3,7 @@
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -101,16 +101,16 @@ def test_tls_is_a_note() -> None:
 
 
 @contextmanager
-def raw_server(answer: Callable[[], bytes]) -> Iterator[str]:
-    """A server that sends these bytes to the first client, and closes at the end."""
+def raw_server(greeting: bytes) -> Iterator[str]:
+    """A server that sends these bytes to the first client, and closes only at the end."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         done = threading.Event()
 
         def serve() -> None:
             client, _ = listening.accept()
             with client:
-                client.sendall(answer())
-                done.wait(PATIENCE_SECONDS)
+                client.sendall(greeting)
+                done.wait()
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
@@ -121,9 +121,14 @@ def raw_server(answer: Callable[[], bytes]) -> Iterator[str]:
             thread.join()
 
 
-def test_a_server_that_speaks_something_else_is_a_note() -> None:
-    """A TLS server answers a plain request with an alert: record type 21."""
-    with raw_server(lambda: b"\x15\x03\x01\x00\x02\x02\x46\r\n") as url:
+@pytest.mark.parametrize(
+    "greeting",
+    [b"\x15\x03\x01\x00\x02\x02\x46", b"J\x00\x00\x00\n8.0.36\x00", b"SSH-2.0-OpenSSH_9.2p1\r\n"],
+    ids=["TLS alert", "MySQL", "SSH"],
+)
+def test_a_server_that_speaks_something_else_is_a_note(greeting: bytes) -> None:
+    """The server keeps the connection open; top does not wait for more."""
+    with raw_server(greeting) as url:
         page = DaemonPage(url)
         page.refresh(0)
     assert "does not answer in plain HTTP (TLS?)" in page.note
@@ -151,11 +156,11 @@ def test_a_daemon_that_hangs_delays_the_screen_by_a_second_at_most(
 ) -> None:
     monkeypatch.setattr(daemon_page, "_WAIT_SECONDS", LIMITS[0])
     monkeypatch.setattr(daemon_page, "_ANSWER_SECONDS", LIMITS[1])
-    with raw_server(lambda: b"") as url, at_most(1.5):
+    with raw_server(b"") as url, at_most(1.5):
         DaemonPage(url).refresh(0)
 
 
-@pytest.mark.parametrize("start", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\n"])
+@pytest.mark.parametrize("start", [b"HTTP/", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\n"])
 def test_a_server_that_sends_one_byte_after_the_other_delays_the_screen_no_longer(
     monkeypatch: pytest.MonkeyPatch, start: bytes
 ) -> None:
@@ -181,6 +186,27 @@ def test_a_server_that_sends_one_byte_after_the_other_delays_the_screen_no_longe
             ended.set()
             thread.join()
     assert "does not answer in time" in page.note
+
+
+def test_the_parts_of_an_answer_may_be_of_any_size() -> None:
+    """TCP promises no limits between the parts."""
+    answer = b"HTTP/1.0 200 OK\r\n\r\n" + PAGE.encode()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def send_bytes() -> None:
+            client, _ = listening.accept()
+            with client:
+                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                client.recv(1000)
+                for byte in answer:
+                    client.sendall(bytes((byte,)))
+
+        thread = threading.Thread(target=send_bytes)
+        thread.start()
+        page = DaemonPage(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        page.refresh(0)
+        thread.join()
+    assert (35, "") == (page.drives["sda"].temperature_celsius, page.note)
 
 
 def test_an_answer_that_is_cut_off_is_not_used() -> None:
