@@ -24,8 +24,12 @@ EXTENSION = 10.0
 #: The unit of times in /proc/stat.
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
-#: Interval between two checks of a condition, in seconds.
+#: Shortest interval between two checks of a condition, in seconds.
 _CHECK_SECONDS = 0.01
+
+#: The interval is this number of times as long as the check, and at most a second. A check that
+#: parses a page would otherwise take the CPU time of the process that it waits for.
+_INTERVAL_FACTOR, _MAX_INTERVAL_SECONDS = 3.0, 1.0
 
 
 def pressure_seconds(proc: Path = Path("/proc")) -> float:
@@ -65,10 +69,14 @@ def wait_until(
     happened: Callable[[], object], what: str = "it", seconds: float = PATIENCE_SECONDS
 ) -> None:
     """Waits until the condition is true; raises AssertionError after the limit."""
-    until = time.monotonic() + seconds
+    begun = time.monotonic()
+    until = begun + seconds
     while not happened():
-        assert time.monotonic() < until, f"{what} did not happen within {seconds:g} s"
-        time.sleep(_CHECK_SECONDS)
+        checked = time.monotonic()
+        assert checked < until, f"{what} did not happen within {seconds:g} s"
+        interval = max(_CHECK_SECONDS, _INTERVAL_FACTOR * (checked - begun))
+        time.sleep(min(interval, _MAX_INTERVAL_SECONDS))
+        begun = time.monotonic()
 
 
 def avoid_midnight() -> None:

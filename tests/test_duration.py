@@ -59,3 +59,16 @@ def test_a_wait_ends_with_its_condition_or_names_what_did_not_happen() -> None:
     with pytest.raises(AssertionError, match="the end did not happen"):
         duration.wait_until(lambda: False, "the end", 0.02)
     assert time.monotonic() - begun >= 0.02
+
+
+def test_a_check_that_takes_time_is_made_in_a_quarter_of_it() -> None:
+    checks = 0
+
+    def check() -> None:
+        nonlocal checks
+        checks += 1
+        time.sleep(0.02)
+
+    with pytest.raises(AssertionError, match="did not happen"):
+        duration.wait_until(check, seconds=0.4)
+    assert checks <= 0.4 / (0.02 * 4) + 1
