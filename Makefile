@@ -28,8 +28,8 @@ SYSTEM := $(addprefix tests/,image month packaging systemd pages/test_browser.py
 SYSTEM += $(addprefix tests/,alerts/test_promtool.py commands/test_probe_setup_killed.py)
 SYSTEM += $(addprefix tests/end_to_end/test_,alerting.py memory_ceilings.py two_units.py)
 # Directory of the temporary files of tests that need no disk. With files in memory they take a third
-# less time. Containers often have a /dev/shm of 64 MB, which is too small.
-SCRATCH := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 1048576 {print "/dev/shm"}')
+# less time. In a container, /dev/shm often has 64 MB and the option noexec; then it is not used.
+SCRATCH := $(shell findmnt --bytes --noheadings --output AVAIL,OPTIONS /dev/shm 2>/dev/null | awk '{usable = $$1 > 1e9 && $$2 !~ /noexec/} END {if (usable) print "/dev/shm"}')
 SCRATCH := $(or $(SCRATCH),$(TMPDIR),/tmp)
 # Processes get the groups of tests that tests/workers.py defines.
 PARALLEL := --dist loadgroup
