@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.duration import PATIENCE_SECONDS, wait_until
+from tests.duration import PATIENCE_SECONDS, ahead_of_other_work, wait_until
 from tests.end_to_end.programs import need
 from tests.ports import free_ports, free_row_of_ports
 
@@ -55,6 +55,8 @@ def test_the_demo_shows_every_verdict_and_notifications(tmp_path: Path) -> None:
 
     with (
         log.open("wb") as out,
+        # Its drives are simulated in real time.
+        ahead_of_other_work(),
         subprocess.Popen(
             [*argv, f"--exporter={first}"], cwd=ROOT, stdout=out, stderr=out
         ) as process,
