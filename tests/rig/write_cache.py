@@ -1,5 +1,6 @@
 """A disk with a filesystem and a simulated write cache: fast for some bytes, then slow."""
 
+import statistics
 import subprocess
 import threading
 import time
@@ -20,6 +21,10 @@ FAST, CACHE_BYTES, SLOW = 40_000_000, 300_000_000, 12_000_000
 
 _LOOK_SECONDS = 0.004
 _PROGRESS_SECONDS = 0.25
+
+#: A speed is that of this number of steps of the progress, two seconds. The kernel completes writes
+#: of up to a megabyte, which is a third of a step while the cache is full.
+_SPEED_STEPS = 8
 _PROGRAM_SECONDS = PATIENCE_SECONDS
 
 
@@ -51,11 +56,32 @@ class WriteCache:
 
     progress: the bytes that the kernel counted since the start, several times a second, with the
         time in seconds. It explains a result that differs from the simulated one.
+    changes: the times of each end and each recovery, in seconds since the start.
     """
 
     ended: int = 0
     recovered: int = 0
     progress: list[tuple[float, int]] = field(default_factory=list)
+    changes: list[float] = field(default_factory=list)
+
+    def falloff_ratio(self) -> float:
+        """Returns the median speed after the first end of the cache divided by that before it.
+
+        The speeds are those that the kernel counted: on a busy machine, a device can be slower than
+        its limit.
+        """
+        end, recovered, *_ = *self.changes, float("inf"), float("inf")
+        fast, slow = [], []
+        for begin in range(len(self.progress) - _SPEED_STEPS):
+            steps = self.progress[begin : begin + _SPEED_STEPS + 1]
+            (begun, first), (ended, last) = steps[0], steps[-1]
+            if first == steps[1][1] or steps[-2][1] == last:
+                continue  # the disk was idle at one end
+            if ended <= end:
+                fast.append((last - first) / (ended - begun))
+            elif end <= begun and ended <= recovered:
+                slow.append((last - first) / (ended - begun))
+        return statistics.median(slow) / statistics.median(fast)
 
 
 @contextmanager
@@ -87,9 +113,11 @@ def write_cache(
                 left, last, at = left - (now - last), now, time.monotonic()
             if is_fast and left <= 0:
                 is_fast, seen.ended = False, seen.ended + 1
+                seen.changes.append(seconds)
                 disk.throttle(write_bps=slow)
             elif not is_fast and time.monotonic() - at >= rest_seconds:
                 is_fast, left, seen.recovered = True, back_bytes, seen.recovered + 1
+                seen.changes.append(seconds)
                 disk.throttle(write_bps=fast)
 
     disk.throttle(write_bps=fast)
