@@ -10,6 +10,7 @@ from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.waiting import await_page
 from tests.rig.load import Job, load
 from tests.rig.slow_disk import SlowDisk
+from tests.rig.write_cache import write_cache
 
 pytest_plugins = ("tests.rig.fixtures",)
 pytestmark = pytest.mark.real
@@ -21,15 +22,6 @@ FAST, CACHE_BYTES, SLOW = 40_000_000, 480_000_000, 10_000_000
 WRITER = Job(pattern="write", depth=8, block_bytes=128 << 10)
 
 
-def written_bytes(disk: SlowDisk) -> int:
-    return int(Path("/sys/block", disk.device, "stat").read_text().split()[6]) * 512
-
-
-def wait_until_written(disk: SlowDisk, size: int) -> None:
-    begun = written_bytes(disk)
-    wait_until(lambda: written_bytes(disk) - begun >= size, "writing to the end of the cache")
-
-
 def test_a_falloff_is_detected_on_a_cached_disk_and_not_on_a_flat_one(
     slow_disk: SlowDisk, tmp_path: Path
 ) -> None:
@@ -39,12 +31,13 @@ def test_a_falloff_is_detected_on_a_cached_disk_and_not_on_a_flat_one(
         cached = slow_disk
         only = f"--collector.disk.device-include=^({cached.device}|{flat.device})$"
         daemon = stack.enter_context(Daemon(tmp_path, only, "--no-collector.smart"))
-        for disk in (flat, cached):
-            disk.throttle(write_bps=FAST)
+        flat.throttle(write_bps=FAST)
+        cache = stack.enter_context(
+            write_cache(cached, fast=FAST, slow=SLOW, cache_bytes=CACHE_BYTES)
+        )
         stack.enter_context(load(flat, WRITER))
         stack.enter_context(load(cached, WRITER))
-        wait_until_written(cached, CACHE_BYTES)
-        cached.throttle(write_bps=SLOW)
+        wait_until(lambda: cache.ended, "writing to the end of the cache")
         page = daemon.next_page(14)
         events = "ssd_disk_write_falloff_events_total"
         assert 0 == page.value(events, device=cached.device), "not yet certain"
@@ -53,7 +46,7 @@ def test_a_falloff_is_detected_on_a_cached_disk_and_not_on_a_flat_one(
     assert ["write_cache"] == page.verdict(cached.device)
     assert 1 == page.value(events, device=cached.device)
     ratio = page.value("ssd_disk_write_falloff_last_ratio", device=cached.device)
-    assert pytest.approx(SLOW / FAST, rel=0.1) == ratio
+    assert pytest.approx(cache.falloff_ratio(), rel=0.1) == ratio, cache
     burst_bytes = page.value("ssd_disk_write_falloff_last_burst_bytes", device=cached.device)
     assert pytest.approx(CACHE_BYTES, rel=0.1) == burst_bytes
 
