@@ -17,7 +17,8 @@ from tests.rig.write_cache import CACHE_BYTES, FAST, SLOW, mounted, write_cache
 pytest_plugins = ("tests.rig.fixtures",)
 pytestmark = pytest.mark.real
 
-#: Bytes that are free again after a rest of this many seconds.
+#: Bytes that are free again after a rest of this many seconds. The idle time of `slc` is longer,
+#: because the filesystem can write once more in that time.
 BACK_BYTES, REST_SECONDS = 160_000_000, 1.5
 
 
@@ -62,7 +63,7 @@ def test_slc_finds_the_end_of_the_cache_and_its_recovery(
         tempfile.TemporaryDirectory(dir="/dev/shm") as state,
     ):
         memory = f"--state.directory={state}"
-        ended = slc(large_disk, tmp_path, "--bytes=448MiB", "--idle=2", memory)
+        ended = slc(large_disk, tmp_path, "--bytes=448MiB", "--idle=5", memory)
         (kept,) = (json.loads(file.read_text()) for file in Path(state).glob("slc-*.json"))
         left = [each.name for each in mount.iterdir()]
     assert 1 == ended.status, ended.said
@@ -70,7 +71,7 @@ def test_slc_finds_the_end_of_the_cache_and_its_recovery(
     assert "cliff" == data["result"]
     assert pytest.approx(CACHE_BYTES, rel=0.1) == data["cache_bytes"]
     ratio = cache.falloff_ratio()
-    assert pytest.approx(ratio, rel=0.1) == data["falloff_ratio"], (data, cache)
+    assert pytest.approx(ratio, rel=0.1) == data["falloff_ratio"], f"{data} {cache}"
     assert data["written_bytes"] < 0.9 * (448 << 20), (
         "the run did not stop soon after the end of the cache"
     )
@@ -79,7 +80,7 @@ def test_slc_finds_the_end_of_the_cache_and_its_recovery(
     assert rung["others_bytes"] is None
     assert (2, 1) == (cache.ended, cache.recovered)
     assert ["lost+found"] == left
-    assert {"2": rung["recovered_bytes"]} == kept["recovered_bytes"]
+    assert {"5": rung["recovered_bytes"]} == kept["recovered_bytes"]
 
 
 def test_slc_finds_no_cache_on_a_disk_of_constant_speed(

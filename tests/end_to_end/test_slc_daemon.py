@@ -98,4 +98,4 @@ def test_the_scheduled_slc_profile_finds_the_end_of_the_cache(
         cache = page.value("ssd_slc_cache_bytes", device=large_disk.device)
         ratio = page.value("ssd_slc_falloff_ratio", device=large_disk.device)
     assert pytest.approx(CACHE_BYTES, rel=0.1) == cache
-    assert pytest.approx(simulated.falloff_ratio(), rel=0.1) == ratio, simulated
+    assert pytest.approx(simulated.falloff_ratio(), rel=0.1) == ratio, str(simulated)

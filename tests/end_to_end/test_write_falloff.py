@@ -46,7 +46,7 @@ def test_a_falloff_is_detected_on_a_cached_disk_and_not_on_a_flat_one(
     assert ["write_cache"] == page.verdict(cached.device)
     assert 1 == page.value(events, device=cached.device)
     ratio = page.value("ssd_disk_write_falloff_last_ratio", device=cached.device)
-    assert pytest.approx(cache.falloff_ratio(), rel=0.1) == ratio, cache
+    assert pytest.approx(cache.falloff_ratio(), rel=0.1) == ratio, str(cache)
     burst_bytes = page.value("ssd_disk_write_falloff_last_burst_bytes", device=cached.device)
     assert pytest.approx(CACHE_BYTES, rel=0.1) == burst_bytes
 

@@ -15,16 +15,16 @@ from tests.rig.cgroup import RigUnavailable
 from tests.rig.slow_disk import SlowDisk
 
 #: A simulated write cache for `large_disk`: bytes per second while it has room, its size in bytes,
-#: and bytes per second when it is full. Each speed lasts for many seconds, because the kernel
-#: limits a device in slices of a tenth of a second.
-FAST, CACHE_BYTES, SLOW = 40_000_000, 300_000_000, 12_000_000
+#: and bytes per second when it is full. The kernel limits a device in slices of a tenth of a
+#: second, and `slc` uses the median speed of parts, each 1/32 of the write. At 20 MB/s a part has
+#: six slices. At 40 MB/s it has three, and the ratio of the medians can be wrong by 10 %.
+FAST, CACHE_BYTES, SLOW = 20_000_000, 300_000_000, 6_000_000
 
 _LOOK_SECONDS = 0.004
-_PROGRESS_SECONDS = 0.25
+_PROGRESS_SECONDS = 0.05
 
-#: A speed is that of this number of steps of the progress, two seconds. The kernel completes writes
-#: of up to a megabyte, which is a third of a step while the cache is full.
-_SPEED_STEPS = 8
+#: The number of pieces of equal bytes in a burst whose speeds are compared: each has many slices.
+_BURST_PIECES = 15
 _PROGRAM_SECONDS = PATIENCE_SECONDS
 
 
@@ -68,20 +68,25 @@ class WriteCache:
         """Returns the median speed after the first end of the cache divided by that before it.
 
         The speeds are those that the kernel counted: on a busy machine, a device can be slower than
-        its limit.
+        its limit. They are those of pieces of equal bytes, as in the monitor, so that a short stall
+        changes only one of them.
         """
         end, recovered, *_ = *self.changes, float("inf"), float("inf")
-        fast, slow = [], []
-        for begin in range(len(self.progress) - _SPEED_STEPS):
-            steps = self.progress[begin : begin + _SPEED_STEPS + 1]
-            (begun, first), (ended, last) = steps[0], steps[-1]
-            if first == steps[1][1] or steps[-2][1] == last:
-                continue  # the disk was idle at one end
-            if ended <= end:
-                fast.append((last - first) / (ended - begun))
-            elif end <= begun and ended <= recovered:
-                slow.append((last - first) / (ended - begun))
+        burst_bytes = max(written for at, written in self.progress if at <= end)
+        piece_bytes = burst_bytes / _BURST_PIECES
+        fast, slow = self._speeds(0, end, piece_bytes), self._speeds(end, recovered, piece_bytes)
         return statistics.median(slow) / statistics.median(fast)
+
+    def _speeds(self, begin: float, end: float, piece_bytes: float) -> list[float]:
+        """Returns the speed of each piece that was written between these times."""
+        speeds: list[float] = []
+        points = [point for point in self.progress if begin <= point[0] <= end]
+        begun, first = points[0]
+        for at, written in points:
+            if written - first >= piece_bytes:
+                speeds.append((written - first) / (at - begun))
+                begun, first = at, written
+        return speeds
 
 
 @contextmanager
