@@ -23,10 +23,12 @@ WAITING += $(addprefix tests/commands/test_,bench.py probe_command.py probe_setu
 WAITING += tests/measurement/test_session.py tests/stack tests/top
 # Tests of the whole product, and others that take a minute or more: packages, images, machines that
 # boot, both units beside failing drives, hostile inputs until a limit of memory, a browser, all alert
-# stories, Prometheus with Alertmanager, simulated months. `make system` runs them.
+# stories, Prometheus with Alertmanager, simulated months, write cache measurements on a disk that
+# becomes slower. `make system` runs them.
 SYSTEM := $(addprefix tests/,image month packaging systemd pages/test_browser.py report/test_browser.py stack/test_demo.py)
 SYSTEM += $(addprefix tests/,alerts/test_promtool.py commands/test_probe_setup_killed.py)
-SYSTEM += $(addprefix tests/end_to_end/test_,alerting.py memory_ceilings.py two_units.py)
+SYSTEM += $(addprefix tests/end_to_end/test_,alerting.py memory_ceilings.py slc.py slc_daemon.py two_units.py)
+SYSTEM += tests/end_to_end/test_write_falloff.py
 # Directory of the temporary files of tests that need no disk. With files in memory they take a third
 # less time. In a container, /dev/shm often has 64 MB and the option noexec; then it is not used.
 SCRATCH := $(shell findmnt --bytes --noheadings --output AVAIL,OPTIONS /dev/shm 2>/dev/null | awk '{usable = $$1 > 1e9 && $$2 !~ /noexec/} END {if (usable) print "/dev/shm"}')
@@ -67,7 +69,7 @@ else
 	$(BIN)/pytest $(ARGS)
 endif
 
-system: test-packages dev  ## Test packages, booted units, pages in a browser, alerting and a simulated month (6 minutes; ARGS=... for a part)
+system: test-packages dev  ## Test packages, booted units, pages in a browser, alerting and a simulated month (7 minutes; ARGS=... for a part)
 	$(BIN)/pytest $(if $(ARGS),$(ARGS),-n 8 $(PARALLEL) $(SYSTEM))
 
 quick: dev  ## Run the tests that need no other program and no waiting (one minute; for use between edits)

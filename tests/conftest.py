@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 
+import exporter.agent  # noqa: F401 - see below
+from exporter.commands.registry import COMMANDS
 from exporter.logs import BoundedHandler
 from tests import workers
 from tests.fuzz import IS_RANDOM, examples
@@ -21,6 +23,11 @@ settings.register_profile(
 )
 settings.register_profile("fuzz", _EVERYWHERE, max_examples=examples(100), print_blob=True)
 settings.load_profile("fuzz" if IS_RANDOM else "test")
+
+# Hypothesis takes some values from the constants of the loaded modules. Commands are loaded when
+# they run, so the examples of a process would depend on its earlier tests.
+for _command in COMMANDS.values():
+    _command.load()
 
 # The programs of the tests are on this host: no proxy is asked for them.
 os.environ["NO_PROXY"] = os.environ["no_proxy"] = "*"

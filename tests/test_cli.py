@@ -16,6 +16,7 @@ from exporter.cli import command_parser, main, parser, settings
 from exporter.commands.registry import COMMANDS
 from exporter.config import COLLECTORS, Settings
 from exporter.errors import ConfigError
+from tests.duration import PATIENCE_SECONDS
 from tests.stand_ins.smartctl import StandIn
 
 
@@ -34,7 +35,7 @@ def run(*argv: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "exporter", *argv],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
 
@@ -350,7 +351,7 @@ def test_a_closed_pipe_is_not_a_failure(tmp_path: Path, arguments: list[str]) ->
             stdout=writing,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_SECONDS,
             check=False,
             env={name: value for name, value in os.environ.items() if name[:6] != "PYTHON"},
         )
@@ -416,5 +417,7 @@ def test_a_closed_standard_stream_does_not_change_the_status(tmp_path: Path, str
     daemon = ["sh", "-c", script, "sh", sys.executable, "-m", "exporter"]
     daemon.append(f"--state.directory={tmp_path}")
     for flag, status in (("--config.check", 0), ("--no-such-flag", 2)):
-        done = subprocess.run([*daemon, flag], capture_output=True, timeout=60, check=False)
+        done = subprocess.run(
+            [*daemon, flag], capture_output=True, timeout=PATIENCE_SECONDS, check=False
+        )
         assert status == done.returncode, done

@@ -10,6 +10,7 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.duration import PATIENCE_SECONDS
 from tests.hosts.host import FOLDERS, Host, folders
 from tests.required import lacking
 
@@ -40,7 +41,7 @@ def test_promtool_reports_no_problem(host: Host) -> None:
         input=host.page(),
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
     assert (0, "", "") == (done.returncode, done.stdout, done.stderr)

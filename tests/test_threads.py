@@ -46,6 +46,18 @@ class Steps:
         return [b - a for a, b in zip(self.at, self.at[1:], strict=False)]
 
 
+class FirstReading(SystemClock):
+    """A clock that remembers its first reading: the time at which the thread began its grid."""
+
+    def __init__(self) -> None:
+        self.first: float | None = None
+
+    def monotonic(self) -> float:
+        now = super().monotonic()
+        self.first = now if self.first is None else self.first
+        return now
+
+
 class LastReading(SystemClock):
     """A clock that remembers its last reading: the time at which the thread began a step.
 
@@ -66,10 +78,13 @@ def periodic(steps: Steps, interval: float, min_interval: float = 0.0) -> Period
 
 def test_steps_lie_on_a_grid_and_do_not_drift() -> None:
     steps = Steps(duration=0.02)
-    thread = periodic(steps, 0.05)
+    clock = FirstReading()
+    thread = PeriodicThread("test", steps, lambda: 0.05, clock)
     with ahead_of_other_work():
-        started = time.monotonic()
         thread.start()
+    assert steps.reach(1)
+    started = clock.first
+    assert started is not None
 
     def is_on_grid() -> bool:
         """True if five successive steps were on successive points of the grid, not later."""
@@ -122,18 +137,23 @@ def test_triggered_steps_keep_the_minimum_interval() -> None:
 
 
 def test_triggered_steps_do_not_delay_the_regular_one() -> None:
-    steps = Steps()
-    thread = periodic(steps, 1.0)
-    with ahead_of_other_work():
-        started = time.monotonic()
-        thread.start()
-        for count in range(1, 4):
-            thread.trigger()
-            assert steps.reach(count)
-        assert steps.reach(4)
-        thread.stop(PATIENCE_SECONDS)
-    assert steps.at[2] - started < 0.9, "three steps were triggered"
-    assert pytest.approx(1.0, abs=0.5) == steps.at[3] - started
+
+    def is_regular() -> bool:
+        """True if three steps were triggered, and the fourth came after the interval."""
+        steps = Steps()
+        thread = periodic(steps, 1.0)
+        with ahead_of_other_work():
+            started = time.monotonic()
+            thread.start()
+            for count in range(1, 4):
+                thread.trigger()
+                assert steps.reach(count)
+            assert steps.reach(4)
+            thread.stop(PATIENCE_SECONDS)
+        return steps.at[2] - started < 0.9 and 0.5 < steps.at[3] - started < 1.5
+
+    # A step of a loaded machine may be late. With the defect, the regular one is always late.
+    wait_until(is_regular)
 
 
 def test_a_step_that_raises_does_not_end_the_thread(caplog: pytest.LogCaptureFixture) -> None:
@@ -280,7 +300,7 @@ def test_a_signal_at_another_thread_ends_the_wait_of_the_main_thread(wake: WakeP
         wake.wake_on_signals()
         assert other.ident is not None
         threading.Timer(0.05, signal.pthread_kill, (other.ident, signal.SIGUSR1)).start()
-        assert [wake.reading] == select.select([wake.reading], [], [], 10)[0]
+        assert [wake.reading] == select.select([wake.reading], [], [], PATIENCE_SECONDS)[0]
         assert [signal.SIGUSR1] == received
     finally:
         release.set()

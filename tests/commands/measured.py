@@ -34,9 +34,9 @@ guard_queue = 100000
 guard_pressure_ratio = 1
 """
 
-#: Each half a second.
+#: Each half a second. Each ends by its number, also on a slow disk.
 SMALL = "".join(
-    f"[probe.profile.{name}]\nsize_bytes = 8388608\nnumber_ios = {number}\n"
+    f"[probe.profile.{name}]\nsize_bytes = 8388608\nnumber_ios = {number}\nruntime_seconds = 90\n"
     for name, number in (("fsync", 50), ("page_read", 100), ("page_write", 25))
 )
 

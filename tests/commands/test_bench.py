@@ -13,7 +13,8 @@ from tests.duration import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.real
 
-TINY = ("--size=8M", "--seconds=1")
+#: Each cell ends by its size.
+TINY = ("--size=8M", f"--seconds={PATIENCE_SECONDS:.0f}")
 
 
 @pytest.fixture
@@ -22,10 +23,9 @@ def place(tmp_path: Path) -> Place:
 
 
 def test_every_cell_is_measured_and_the_file_is_removed(place: Place) -> None:
-    # Of so many I/Os, mixed by chance, some read and some write. A cell ends by its size.
-    sizes = ("--block-size=16k,256k", "--jobs", "1", "--jobs", "4")
-    arguments = (*sizes, "--size=8M", f"--seconds={PATIENCE_SECONDS:.0f}")
-    ended = place.run("bench", str(place.directory), "--yes", "--json", *arguments)
+    # Of so many I/Os, mixed by chance, some read and some write.
+    sizes = ("--block-size=16k,128k", "--jobs", "1", "--jobs", "4")
+    ended = place.run("bench", str(place.directory), "--yes", "--json", *sizes, *TINY)
     assert 0 == ended.status, ended.said
     data = json.loads(ended.out)["data"]
     cells = {(each["mode"], each["block_bytes"], each["jobs"]): each for each in data["cells"]}
@@ -83,7 +83,7 @@ def test_an_empty_answer_is_a_refusal(place: Place) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_reports_the_finished_cells(place: Place, number: signal.Signals) -> None:
-    arguments = ("--mode=randread", "--size=256M", "--seconds=2", "--yes", "--json")
+    arguments = ("--mode=randread", "--size=256M", "--seconds=5", "--yes", "--json")
     # Small blocks: no cell is over before its time.
     cells = ("--block-size=512", "--jobs=1,2,3,4,5,6,7,8")
     child = place.begin("bench", str(place.directory), *arguments, *cells)
@@ -103,7 +103,7 @@ def test_a_signal_reports_the_finished_cells(place: Place, number: signal.Signal
 
 
 def test_a_signal_before_the_first_cell_ends_reports_nothing(place: Place) -> None:
-    arguments = ("--mode=randread", "--size=64M", "--seconds=5", "--yes", "--block-size=512")
+    arguments = ("--mode=randread", "--size=256M", "--seconds=60", "--yes", "--block-size=512")
     child = place.begin("bench", str(place.directory), *arguments)
     place.await_fio()
     time.sleep(0.5)
@@ -131,7 +131,7 @@ def test_missing_fio_is_reported_before_the_consent(place: Place) -> None:
 
 def test_a_fio_that_hangs_ends_the_matrix(place: Place) -> None:
     hung = place.program("fio", pretending("trap '' TERM\nexec sleep 1000"))
-    arguments = ("--mode=randread", "--jobs=1", "--yes", *TINY)
+    arguments = ("--mode=randread", "--jobs=1", "--yes", "--size=8M", "--seconds=1")
     ended = place.run("bench", str(place.directory), f"--fio.path={hung}", *arguments)
     assert 3 == ended.status
     assert "nothing was measured: fio was ended: it ran longer than 7 s" in ended.complaint

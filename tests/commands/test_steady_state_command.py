@@ -1,6 +1,7 @@
 """``ssd-exporter steady-state``: real fio on small files, and the daemon's saved rounds."""
 
 import json
+import re
 import signal
 from pathlib import Path
 
@@ -13,15 +14,26 @@ from tests.commands.test_steady_state_command_saved_rounds import kept
 
 pytestmark = pytest.mark.real
 
-#: A round of each takes a quarter of a second.
+#: A round takes a second of page_write, and a quarter of a second of fsync. It ends by its number.
 QUICK = """
 [probe.profile.page_write]
 size_bytes = 4194304
 number_ios = 25
-rate_iops = 100
-[probe.profile.page_read]
+rate_iops = 25
+runtime_seconds = 90
+[probe.profile.fsync]
 size_bytes = 4194304
 number_ios = 25
+runtime_seconds = 90
+"""
+
+#: A round takes a minute.
+SLOW = """
+[probe.profile.page_write]
+size_bytes = 8388608
+number_ios = 512
+rate_iops = 5
+runtime_seconds = 60
 """
 
 
@@ -41,26 +53,29 @@ def test_rounds_run_until_steady_or_the_maximum(place: Place) -> None:
     )
     data = json.loads(ended.out)["data"]
     (found,) = data["series"]
-    is_steady = "steady" == found["phase"]
-    assert (0 if is_steady else 1) == ended.status, ended.said
+    # A busy host may cause most of the latency of a round. Such a round does not count.
+    assert {"steady": 0, "too_few": 3}.get(found["phase"], 1) == ended.status, ended.said
     assert 5 <= len(found["rounds"]) <= 6
-    assert ("page_write", "seconds", 100) == (found["profile"], found["unit"], found["rate_iops"])
+    assert ("page_write", "seconds", 25) == (found["profile"], found["unit"], found["rate_iops"])
     rounds = len(found["rounds"])
     assert data["charged_bytes"] >= 2 * (4_194_304 + rounds * 25 * 16_384)
-    assert f"round {rounds} of at most 6" in ended.said
+    # A round that is over sooner than the progress is shown has no line.
+    assert re.search(r"round [1-6] of at most 6", ended.said)
     assert page.read_text().startswith("<!DOCTYPE html>")
     assert not place.directory.exists(), "what was made is gone"
 
 
 def test_the_daemon_s_own_directory_keeps_its_file(place: Place) -> None:
     place.config.write_text(f'[probe]\ndirectory = "{place.directory}"\n{QUICK}{GATE}')
-    ended = place.run("steady-state", "page_read", "--rounds=5", "--yes")
+    # The rounds of fsync always count: they use no direct I/O.
+    ended = place.run("steady-state", "fsync", "--rounds=5", "--yes")
     assert ended.status in (0, 1), ended.said
-    assert "page_read" in ended.out
+    assert "fsync" in ended.out
     assert 1 == len(list(place.directory.iterdir()))
 
 
 def test_ctrl_c_reports_the_finished_rounds(place: Place) -> None:
+    place.config.write_text(SLOW + GATE)
     with place.begin("steady-state", where(place), "--rounds=500", "--json", "--yes") as child:
         place.await_fio()
         ended = end(child, signal.SIGINT)

@@ -7,21 +7,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.host import Host
 from tests.rig import smart_reports
 from tests.stand_ins.smartctl import StandIn
 
 VERSION = "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)"
 
-#: The shortest intervals that the settings accept. The timeout is one second, so that a hanging
-#: drive is detected soon.
+#: The shortest intervals that the settings accept.
 CONFIG = """
 [smart]
 source = "{source}"
 directory = "{directory}"
 nvme_interval_seconds = 10
 interval_seconds = 10
-timeout_seconds = 4
+timeout_seconds = {timeout_seconds}
 rescan_seconds = 60
 """
 
@@ -56,8 +56,18 @@ class MadeUpDrives:
         """Returns the flags of a daemon or an agent for this host."""
         return (*self.host.flags, f"--smartctl.path={self.stand_in.program}")
 
-    def config(self, source: str = "exec", more: str = "") -> str:
-        return CONFIG.format(source=source, directory=self.directory) + more
+    def config(
+        self, source: str = "exec", more: str = "", timeout_seconds: float = PATIENCE_SECONDS
+    ) -> str:
+        """Returns the settings; `more` contains further keys of `smart`.
+
+        Only for a test with a drive that hangs, the timeout must be short. On a busy machine, any
+        smartctl may take seconds.
+        """
+        settings = CONFIG.format(
+            source=source, directory=self.directory, timeout_seconds=timeout_seconds
+        )
+        return settings + more
 
     def plug(self, number: int, report: Mapping[str, Any]) -> str:
         """Adds a drive and its report for the next scan; returns its name."""

@@ -20,6 +20,7 @@ from tests.duration import at_most, wait_until
 from tests.end_to_end.agent import Agent
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.made_up import MadeUpDrives
+from tests.end_to_end.page import Page
 from tests.end_to_end.waiting import SOON, await_page, up
 from tests.rig import smart_reports
 
@@ -40,6 +41,10 @@ def agent_of(drives: MadeUpDrives, directory: Path) -> Agent:
 
 def daemon_of(drives: MadeUpDrives, directory: Path) -> Daemon:
     return Daemon(directory, *drives.flags, config=drives.config("directory"))
+
+
+def successful_polls(page: Page) -> list[float]:
+    return [value for _, value in page.find("ssd_smart_polls_total", result="success")]
 
 
 def success(daemon: Daemon) -> float:
@@ -92,11 +97,14 @@ def test_the_agent_polls_24_drives_for_the_page_within_its_memory_limit(tmp_path
             assert agent.resident_kilobytes() <= MAX_RESIDENT_KILOBYTES
             # The agent sets the priority of its unit's Nice= itself.
             assert os.getpriority(os.PRIO_PROCESS, agent.process.pid) >= 10
-            polls = "ssd_smart_polls_total"
             page = await_page(
-                daemon, lambda page: all(v >= 3 for _, v in page.find(polls, result="success"))
+                daemon,
+                lambda page: (
+                    page.value("ssd_smart_agent_heartbeat_timestamp_seconds") > beat
+                    and all(polls >= 3 for polls in successful_polls(page))
+                ),
             )
-            assert page.value("ssd_smart_agent_heartbeat_timestamp_seconds") > beat
+            assert 24 == len(successful_polls(page))
             assert 1 == page.value("ssd_collector_success", collector="smart")
         assert [] == daemon.complaints
         assert 0 == agent.stop()
@@ -189,7 +197,9 @@ def test_reloads_do_not_make_the_agent_larger(tmp_path: Path, drives: MadeUpDriv
     """Before, each one added 1 to 2 KiB to its memory."""
 
     def await_reloads(number: int) -> None:
-        wait_until(lambda: number == agent.log.count("settings reloaded"), "a reload")
+        # On a busy machine, the file may not be read in time. This is a reload, too.
+        ends = "settings reloaded", "was not read within"
+        wait_until(lambda: number == sum(map(agent.log.count, ends)), "a reload")
 
     def reload(first: int, last: int) -> int:
         """Returns the resident memory afterwards in KiB."""
@@ -335,7 +345,7 @@ def test_a_forged_document_is_rejected_and_logged(
         page = daemon.page()
         assert 0 == page.value("ssd_collector_success", collector="smart")
         assert 3 == page.value("ssd_smart_media_errors_total", device="rig3")
-        (line,) = log_lines(daemon)
+        (line,) = await_log_lines(daemon)
         assert why in line
         assert str(file) in line
 
@@ -503,7 +513,7 @@ def test_a_smartctl_that_must_not_be_killed_survives_a_reload_and_is_not_started
         agent.wait_until(lambda: {"/dev/rig2", "/dev/rig3"}.isdisjoint(agent.polls()), "excluded")
         assert 1 == calls(), "the first smartctl still runs"
         go.touch()
-        agent.wait_until(lambda: calls() == 2, "it is polled again")
+        agent.wait_until(lambda: calls() >= 2, "it is polled again")
 
 
 def test_a_reload_can_move_the_documents_to_another_directory(

@@ -24,8 +24,9 @@ def test_an_unusable_state_file_is_renamed_and_replaced(tmp_path: Path, kept: st
     (state / "state.json").write_text(kept)
     with Daemon(tmp_path, "--no-collector.smart") as daemon:
         assert daemon.page().value("ssd_sampler_samples_total") > 0
-        # The first save, which waits for the disk, has ended.
+        # The first save waits for the disk after this file exists.
         wait_until((state / "state.json").exists)
+        daemon.next_page(2)
         assert 0 == daemon.stop()
 
     (aside,) = state.glob("state.json.*")
@@ -79,13 +80,19 @@ def test_iowait_does_not_decrease_over_a_restart_even_if_the_kernel_counter_does
     def said(daemon: Daemon) -> float:
         return daemon.next_page(2).value("ssd_cpu_seconds_total", mode="iowait")
 
+    file = tmp_path / "daemon/state/state.json"
+
     def inode() -> int:
-        return (tmp_path / "daemon/state/state.json").stat().st_ino
+        return file.stat().st_ino
+
+    # Each daemon stops or is killed after its first save: the final save has a time limit, and
+    # would wait for the first one.
 
     kernel_says(9800)
     with Daemon(tmp_path / "daemon", *host.flags) as daemon:
         assert 98 == said(daemon)
         kernel_says(9799)
+        wait_until(file.exists, "the first save")
         assert 98 == said(daemon)
         assert 0 == daemon.stop()
     final = inode()
@@ -96,9 +103,11 @@ def test_iowait_does_not_decrease_over_a_restart_even_if_the_kernel_counter_does
         assert 99 == said(daemon)
         kernel_says(9899)
         daemon.kill()
+    saved = inode()
     with Daemon(tmp_path / "daemon", *host.flags) as daemon:
         assert 0 == said(daemon)
         kernel_says(10000)
+        wait_until(lambda: inode() != saved, "the first save")
         assert pytest.approx(1.01) == said(daemon)
         assert 0 == daemon.stop()
     kernel_says(9999)

@@ -2,11 +2,12 @@
 
 import json
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
+from tests.duration import wait_until
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.made_up import MadeUpDrives
 from tests.end_to_end.test_probe import PROFILES, flags, settings
@@ -26,9 +27,18 @@ def test_a_wear_history_that_is_not_a_database_is_renamed_and_replaced(
     drives = MadeUpDrives(tmp_path / "drives", DRIVES)
     state = tmp_path / "daemon" / "state"
     state.mkdir(parents=True)
-    (state / "history.sqlite").write_bytes(content)
+    history = state / "history.sqlite"
+    history.write_bytes(content)
+
+    def is_replaced() -> bool:
+        with suppress(FileNotFoundError):  # The old file is renamed before the new one is created.
+            return history.read_bytes() not in {content, b""}
+        return False
+
     with Daemon(tmp_path / "daemon", *drives.flags, config=drives.config()) as daemon:
         await_page(daemon, lambda page: sum(up(page).values()) == DRIVES)
+        # The daemon opens the history 15 s after its start.
+        wait_until(is_replaced, "a new history")
         assert 0 == daemon.stop()
     kept = list(state.glob("history.sqlite.kept-*"))
     if content:
@@ -36,10 +46,10 @@ def test_a_wear_history_that_is_not_a_database_is_renamed_and_replaced(
         assert content == aside.read_bytes()
         (complaint,) = daemon.complaints
         assert f"; renamed to {aside.name}, a new file is started" in complaint
-        assert f"{state / 'history.sqlite'} is not usable: " in complaint
+        assert f"{history} is not usable: " in complaint
     else:
         assert ([], []) == (kept, daemon.complaints), "an empty file holds nothing to keep"
-    with closing(sqlite3.connect(state / "history.sqlite")) as connection:
+    with closing(sqlite3.connect(history)) as connection:
         assert [("ok",)] == connection.execute("PRAGMA integrity_check").fetchall()
 
 

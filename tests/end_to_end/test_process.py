@@ -52,10 +52,11 @@ def test_it_notifies_ready_and_stopping(tmp_path: Path) -> None:
 def test_it_notifies_the_watchdog_at_least_twice_per_timeout(tmp_path: Path) -> None:
     with managed(tmp_path, WATCHDOG_USEC="1200000") as (_, manager):
         assert "READY=1" in manager.heard()
+        # If the machine stalls after this moment, notifications are kept, but the time counts.
+        begin = time.monotonic()
         with suppress(TimeoutError):
             while True:  # those that a busy machine has kept
                 manager.heard(0.01)
-        begin = time.monotonic()
         for _ in range(6):
             with at_most(0.6, "the next notification"):
                 assert ["WATCHDOG=1"] == manager.heard()
@@ -144,7 +145,9 @@ def test_reloads_do_not_make_the_daemon_larger(tmp_path: Path) -> None:
         return daemon.resident_kilobytes()
 
     def is_reloaded(times: int) -> bool:
-        return daemon.log.count("settings reloaded") == times
+        # On a busy machine, the file may not be read in time. This is a reload, too.
+        log = daemon.log
+        return log.count("settings reloaded") + log.count("was not read within") == times
 
     # Little else happens: few samples, and no drives.
     config = "sampler.interval_seconds = 10\ndisk.device_include = '^none$'\n"
@@ -177,9 +180,11 @@ def test_sigterm_ends_the_daemon_at_whichever_thread_it_arrives(tmp_path: Path) 
     # Like a signal that arrives just before the main thread starts to wait, and does not wake it.
     with Daemon(tmp_path) as daemon:
         process = daemon.process.pid
-        threads = [int(task.name) for task in Path("/proc", str(process), "task").iterdir()]
-        thread = max(threads)
-        assert thread != process
+        # The thread of the first survey, which ends with it, may be among them until then.
+        surveyed = "ssd_survey_last_success_timestamp_seconds"
+        wait_until(lambda: list(daemon.page().find(surveyed)), "the first survey")
+        threads = {int(task.name) for task in Path("/proc", str(process), "task").iterdir()}
+        thread = max(threads - {process})
         assert 0 == ctypes.CDLL(None, use_errno=True).tgkill(process, thread, signal.SIGTERM)
         assert 0 == daemon.process.wait(PATIENCE_SECONDS)
 

@@ -17,6 +17,10 @@ from tests.rig.write_cache import CACHE_BYTES, FAST, SLOW, mounted, write_cache
 pytest_plugins = ("tests.rig.fixtures",)
 pytestmark = pytest.mark.real
 
+#: The gate, and fewer requests in flight than the default of the profile: fio must complete them
+#: within two seconds after SIGTERM, also at the speed after the end of the cache.
+CONFIG = GATE + "\n[probe.profile.slc]\ndepth = 2\n"
+
 #: Bytes that are free again after a rest of this many seconds. The idle time of `slc` is longer,
 #: because the filesystem can write once more in that time.
 BACK_BYTES, REST_SECONDS = 160_000_000, 1.5
@@ -26,7 +30,7 @@ def slc(disk: SlowDisk, place: Path, *arguments: str) -> Ended:
     """Runs the command in the cgroup of the disk, whose filesystem is mounted at `place`/mnt."""
     (place / "root/run/lock").mkdir(parents=True)
     (place / "state").mkdir()
-    (place / "config.toml").write_text(GATE)
+    (place / "config.toml").write_text(CONFIG)
     ended = subprocess.run(
         [
             *(*disk.cgroup.prefix, sys.executable, "-m", "exporter", "slc"),
@@ -78,7 +82,9 @@ def test_slc_finds_the_end_of_the_cache_and_its_recovery(
     (rung,) = data["recovery"]
     assert pytest.approx(BACK_BYTES, rel=0.15) == rung["recovered_bytes"]
     assert rung["others_bytes"] is None
-    assert (2, 1) == (cache.ended, cache.recovered)
+    assert 2 == cache.ended
+    # A machine that stalls after the last write gives the disk a second rest.
+    assert cache.recovered in {1, 2}
     assert ["lost+found"] == left
     assert {"5": rung["recovered_bytes"]} == kept["recovered_bytes"]
 
@@ -87,12 +93,15 @@ def test_slc_finds_no_cache_on_a_disk_of_constant_speed(
     large_disk: SlowDisk, tmp_path: Path
 ) -> None:
     """On a disk of 576 MiB, a cache has at most a third of its size."""
-    with mounted(large_disk, tmp_path / "mnt"):
-        large_disk.throttle(write_bps=FAST)
+    with (
+        mounted(large_disk, tmp_path / "mnt"),
+        write_cache(large_disk, fast=FAST, slow=FAST, cache_bytes=1 << 40) as disk,
+    ):
         ended = slc(large_disk, tmp_path, "--bytes=220MiB")
     assert 0 == ended.status, ended.said
     data = json.loads(ended.out)["data"]
     assert "flat" == data["result"]
-    assert pytest.approx(FAST, rel=0.15) == data["burst_bytes_per_second"]
+    speed = disk.median_speed()
+    assert pytest.approx(speed, rel=0.1) == data["burst_bytes_per_second"], f"{data} {disk}"
     assert data["cache_bytes"] is None
     assert 1 == data["falloff_ratio"]

@@ -78,7 +78,6 @@ def test_the_scheduled_slc_profile_finds_the_end_of_the_cache(
         number_ios = 50
         {GATE}
     """
-    group = large_disk.cgroup.path / "cgroup.procs"
     with (
         ahead_of_other_work(),
         mounted(large_disk, tmp_path / "mnt"),
@@ -88,9 +87,9 @@ def test_the_scheduled_slc_profile_finds_the_end_of_the_cache(
             "--no-collector.smart",
             f"--path.rootfs={tmp_path / 'root'}",
             config=config,
+            prefix=large_disk.cgroup.prefix,
         ) as daemon,
     ):
-        group.write_text(str(daemon.process.pid))
         page = await_page(daemon, lambda page: any(page.find("ssd_slc_probe_result_info")))
         results = [labels["result"] for labels, _ in page.find("ssd_slc_probe_result_info")]
         assert ["cliff"] == results, (simulated, daemon.log)

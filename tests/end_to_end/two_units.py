@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 import exporter
+from tests.duration import PATIENCE_SECONDS, ahead_of_other_work
 from tests.end_to_end.agent import Agent
 from tests.end_to_end.daemon import Daemon, environment
 from tests.unit_file import UnitFile
@@ -24,7 +25,7 @@ from tests.unit_file import UnitFile
 #: User and group of the daemon. No account has them, so that they own nothing else.
 _USER = 64_501
 
-_CHECK_SECONDS = 60.0
+_CHECK_SECONDS = PATIENCE_SECONDS
 
 #: The shortest intervals that the settings accept, and a short timeout, so that a hanging drive is
 #: detected soon. A healthy drive must answer within it on a busy machine, too.
@@ -128,12 +129,17 @@ class TwoUnits(Generic[DrivesT]):
                 unit.stop()
 
     def start_agent(self) -> None:
-        """Starts the agent with its RuntimeDirectory= and waits until it is ready."""
+        """Starts the agent with its RuntimeDirectory= and waits until it is ready.
+
+        The agent and its smartctl run ahead of other work: a healthy drive must answer within the
+        short timeout of the settings, and the agent lowers its own priority.
+        """
         if not self.documents.exists():
             self.documents.mkdir()
             self.documents.chmod(self._agent_unit.mode("RuntimeDirectoryMode"))
             os.chown(self.documents, os.geteuid(), self._group)
-        self.agent.launch_and_await_ready()
+        with ahead_of_other_work():
+            self.agent.launch_and_await_ready()
 
     def stop_agent(self) -> None:
         """Stops the agent, as `systemctl stop` does. Its RuntimeDirectory= is removed."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.duration import PATIENCE_SECONDS
 from tests.lab.vm.cache import PROJECT, digest, made, run
 
 #: Certificates on Debian.
@@ -21,7 +22,7 @@ _LEFT_OUT = ("doc", "man", "locale", "info", "groff", "lintian", "linda")
 #: a container may not. No separate network, which requires kernel features that are missing here.
 _RUN = ("--ulimit=nofile=1024:4096", "--ulimit=nproc=1000:1000")
 
-_SECONDS = 60.0
+_SECONDS = PATIENCE_SECONDS
 
 
 def base() -> Path:

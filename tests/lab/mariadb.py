@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.duration import PATIENCE_SECONDS
 from tests.rig.slow_disk import SlowDisk
 
 THREADS = 4
 
-_PROGRAM_SECONDS = 60
-_START_SECONDS = 20.0
-_STOP_SECONDS = 20.0
+_PROGRAM_SECONDS = PATIENCE_SECONDS
+_START_SECONDS = PATIENCE_SECONDS
+_STOP_SECONDS = PATIENCE_SECONDS
 
 #: Output line of sysbench per second: "[ 7s ] thds: 4 tps: 4690.49 qps: ...".
 _SECOND = re.compile(r"^\[ \d+s \] .*?tps: ([0-9.]+) ", re.MULTILINE)

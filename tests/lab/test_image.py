@@ -164,7 +164,7 @@ def test_two_containers_for_exporter_and_agent(containers: Engine) -> None:
     containers.start("exporter", *documented(EXPORTER), documents, WITH)
     found = await_page(containers, "exporter")
     # The page is available before the first poll document.
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE_SECONDS
     while found.value("ssd_collector_success", collector="smart") == 0:
         assert time.monotonic() < end, containers.log("exporter") + containers.log("agent")
         time.sleep(0.5)

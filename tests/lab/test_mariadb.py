@@ -10,6 +10,7 @@ from statistics import fmean
 
 import pytest
 
+from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.page import Page
 from tests.end_to_end.programs import need
@@ -80,7 +81,7 @@ def turned(daemon: Daemon, device: str, verdict: str) -> tuple[Page, float]:
     """First page with this verdict, and the time until it appeared."""
     begun = time.monotonic()
     while [verdict] != (page := daemon.next_page()).verdict(device):
-        assert time.monotonic() < begun + 20, (verdict, page.verdict(device))
+        assert time.monotonic() < begun + PATIENCE_SECONDS, (verdict, page.verdict(device))
     return page, time.monotonic() - begun
 
 

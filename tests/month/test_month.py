@@ -16,7 +16,7 @@ import yaml
 from exporter.io.interval import disk_interval
 from exporter.metrics.disk_families import IO_NOW
 from tests.alerts import rules
-from tests.duration import wait_until
+from tests.duration import PATIENCE_SECONDS, wait_until
 from tests.end_to_end.programs import need
 from tests.month import busy_shop, demand, replay, summary
 from tests.month.demand import DAY, HOUR, IDLE, Demand
@@ -91,7 +91,7 @@ def test_a_stopped_month_leaves_no_processes() -> None:
         # Its processes simulate other hosts at this point.
         assert ours.stdout.readline()
         ours.terminate()
-        assert 128 + signal.SIGTERM == ours.wait(60)
+        assert 128 + signal.SIGTERM == ours.wait(PATIENCE_SECONDS)
     wait_until(lambda: not running(group=ours.pid), "the end of its processes")
 
 

@@ -13,6 +13,7 @@ from selenium.webdriver.chrome.service import Service
 from exporter.pages.drive_history import DriveHistory
 from exporter.pages.live_site import LiveSite
 from exporter.pages.views import DriveView, HostView
+from exporter.web.connection import ClientLimits
 from exporter.web.server import HttpServer
 from exporter.web.site import Site
 from tests.duration import PATIENCE_SECONDS
@@ -103,11 +104,15 @@ class PageServer:
         self._history = history
         self._lock = threading.Lock()
         self._shown = next(iter(hosts))
-        self.seconds = 0
+        self.seconds = self.requests = 0
         self.moves = True
         live = LiveSite(self._view, self._kept)
         site = Site(None, lambda: "", lambda: True, live.respond)  # type: ignore[arg-type]
-        self.server = HttpServer([("127.0.0.1", 0)], site.respond, web_config=web_config)
+        # On a busy machine, a page of many drives takes longer than the server's default limit.
+        limits = ClientLimits(request_seconds=PATIENCE_SECONDS)
+        self.server = HttpServer(
+            [("127.0.0.1", 0)], site.respond, limits=limits, web_config=web_config
+        )
         self.server.start()
         host, port = self.server.addresses[0]
         self.address = f"http://{host}:{port}"
@@ -120,6 +125,7 @@ class PageServer:
 
     def _view(self) -> HostView:
         with self._lock:
+            self.requests += 1
             if self.moves:
                 self.seconds += 1
             return self._hosts[self._shown](self.seconds)

@@ -29,6 +29,7 @@ from exporter.probe.profiles import (
     with_engine,
 )
 from exporter.programs.child import End
+from exporter.programs.children import SystemChildren
 from exporter.programs.command import SystemRunner
 from tests.duration import PATIENCE_SECONDS, at_most, wait_until
 from tests.end_to_end.programs import need
@@ -266,7 +267,7 @@ def _open_files(pid: int) -> list[str]:
 
 @pytest.mark.real
 def test_a_terminated_run_reports_its_written_bytes(tmp_path: Path) -> None:
-    with started(short(REDO, rate_iops=50, number_ios=250), file_of(tmp_path)) as child:
+    with started(short(REDO, rate_iops=5, number_ios=250), file_of(tmp_path)) as child:
         await_open(child.pid, tmp_path)
         child.send_signal(signal.SIGTERM)
         output, _ = child.communicate(timeout=PATIENCE_SECONDS)
@@ -278,7 +279,7 @@ def test_a_terminated_run_reports_its_written_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_an_intermediate_report_is_not_used(tmp_path: Path) -> None:
-    with started(short(REDO, rate_iops=50, number_ios=50), file_of(tmp_path)) as child:
+    with started(short(REDO, rate_iops=10, number_ios=50), file_of(tmp_path)) as child:
         await_open(child.pid, tmp_path)
         child.send_signal(signal.SIGUSR1)
         output, _ = child.communicate(timeout=PATIENCE_SECONDS)
@@ -290,7 +291,7 @@ def test_an_intermediate_report_is_not_used(tmp_path: Path) -> None:
 def test_a_killed_fio_leaves_no_process(tmp_path: Path) -> None:
     """Without --thread, a forked job keeps writing in its own session."""
     file = file_of(tmp_path)
-    with started(short(REDO, rate_iops=20, number_ios=250), file) as child:
+    with started(short(REDO, rate_iops=5, number_ios=250), file) as child:
         await_open(child.pid, tmp_path)
         child.kill()
         child.communicate(timeout=PATIENCE_SECONDS)
@@ -334,7 +335,7 @@ def _command_line(pid: str) -> str:
 # The tests below are for `SystemFio`.
 
 #: Reads 512 blocks, which takes 51 s at 10 operations per second.
-LONG_READ = replace(READ, size_bytes=8 * MIB)
+LONG_READ = replace(READ, size_bytes=8 * MIB, runtime_seconds=60.0)
 
 
 def test_the_engines_are_queried_once_an_hour() -> None:
@@ -367,14 +368,20 @@ def test_the_problem_of_an_unusable_fio_is_described(said: str | None, words: st
 @pytest.fixture
 def system_fio() -> SystemFio:
     need("fio", "setpriv")
-    return SystemFio("fio", SystemRunner(), SystemClock())
+    # A fio of a busy machine ends late. One that is killed has another status.
+    children = SystemChildren(
+        SystemClock(),
+        grace_seconds=PATIENCE_SECONDS,
+        max_output_bytes=fio_report.MAX_REPORT_BYTES,
+    )
+    return SystemFio("fio", SystemRunner(), SystemClock(), children)
 
 
 @pytest.mark.real
 def test_a_run_can_be_ended_at_once(system_fio: SystemFio, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"1" * 8 * MIB)
-    pid = system_fio.start([replace(LONG_READ, rate_iops=10)], file, 30.0)
+    pid = system_fio.start([replace(LONG_READ, rate_iops=10)], file, PATIENCE_SECONDS)
     assert pid is not None
     await_open(pid, tmp_path)
     assert system_fio.wait(0.0) is None

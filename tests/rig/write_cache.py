@@ -57,12 +57,14 @@ class WriteCache:
     progress: the bytes that the kernel counted since the start, several times a second, with the
         time in seconds. It explains a result that differs from the simulated one.
     changes: the times of each end and each recovery, in seconds since the start.
+    begun_unix: the Unix time of the start.
     """
 
     ended: int = 0
     recovered: int = 0
     progress: list[tuple[float, int]] = field(default_factory=list)
     changes: list[float] = field(default_factory=list)
+    begun_unix: float = 0.0
 
     def falloff_ratio(self) -> float:
         """Returns the median speed after the first end of the cache divided by that before it.
@@ -76,6 +78,11 @@ class WriteCache:
         piece_bytes = burst_bytes / _BURST_PIECES
         fast, slow = self._speeds(0, end, piece_bytes), self._speeds(end, recovered, piece_bytes)
         return statistics.median(slow) / statistics.median(fast)
+
+    def median_speed(self) -> float:
+        """Returns the median speed of all pieces, in bytes per second."""
+        written_bytes = max(written for _, written in self.progress)
+        return statistics.median(self._speeds(0, float("inf"), written_bytes / _BURST_PIECES))
 
     def _speeds(self, begin: float, end: float, piece_bytes: float) -> list[float]:
         """Returns the speed of each piece that was written between these times."""
@@ -109,6 +116,7 @@ def write_cache(
     def work() -> None:
         left, last, at = cache_bytes, written_bytes(disk), time.monotonic()
         is_fast, begin, first = True, at, last
+        seen.begun_unix = time.time()
         while not ending.wait(_LOOK_SECONDS):
             now = written_bytes(disk)
             seconds = time.monotonic() - begin

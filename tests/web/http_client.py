@@ -44,6 +44,8 @@ def serving(
         yield server
     finally:
         server.stop()
+        # On a busy machine, its thread ends later. It must not close descriptors in the next test.
+        assert becomes_true(lambda: not server.is_alive)
 
 
 def connect(server: HttpServer, source: str = "127.0.0.1") -> socket.socket:
