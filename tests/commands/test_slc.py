@@ -61,9 +61,6 @@ STATUS = {
 @real
 def test_a_result_is_saved_and_printed_as_json(place: Place) -> None:
     """It depends on the disk of this host and its load; the JSON has the same keys for each one."""
-    # Samples are taken only while fio runs. Small requests make the write take some seconds.
-    slow = "[probe.profile.slc]\nblock_bytes = 65536\ndepth = 1\n"
-    place.config.write_text(slow + GATE)
     page = place.path / "page.html"
     asked = ("slc", str(place.directory), "--bytes=128MiB", "--yes", "--anyway", "--json")
     ended = place.run(*asked, f"--html={page}")
