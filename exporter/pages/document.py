@@ -1,8 +1,10 @@
 """The frame that all pages share: head, symbols, heading, list of what to do, footer. Pure."""
 
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 
+from exporter.pages import live_texts
 from exporter.pages.drive_section import LEVELS, WORDS, link_to, symbol
 from exporter.pages.page_texts import clock, escaped
 from exporter.pages.views import HostView, Todo
@@ -45,8 +47,24 @@ def document(
         f'<span>as of <time class="clk" datetime="{utc}">{clock(view.at)}</time></span>'
         "</div></header>"
         f'<main id="main"><p class="say" role="status">{escaped(sentence)}</p>'
-        f'<div id="page">{body}</div></main>{_footer(view)}</body></html>\n'
+        f'<div id="page" data-state="{state_of(view)}">{body}</div></main>{_footer(view)}'
+        "</body></html>\n"
     )
+
+
+def state_of(view: HostView) -> int:
+    """Returns a number that changes when the content of a page changes, besides its live values."""
+    state = (
+        [
+            (
+                *(drive.name, drive.status, drive.verdict, len(drive.todos)),
+                len(live_texts.service_rows(drive.services)),
+            )
+            for drive in view.drives
+        ],
+        [(todo.drive, todo.lead) for todo in view.todos if not todo.drive],
+    )
+    return zlib.crc32(repr(state).encode("utf-8", "backslashreplace"))
 
 
 def todo_table(todos: Sequence[Todo], *, with_heading: bool = True) -> str:

@@ -2,7 +2,7 @@
 
 The keys are short, because the response is sent once a second:
 n: the number of the last sample. at: the local time.
-st: changes when the page must be loaded again.
+st: the state of the page. It must be loaded again if it has another state.
 m: changes once a minute, when SMART values, mounts and roles may have changed.
 t: the texts, keyed as in `data-k`. o: the keys of slow requests. h: the columns of the host.
 s: the columns of each drive with curves, keyed by its position.
@@ -13,11 +13,11 @@ v: the names of the verdicts.
 """
 
 import json
-import zlib
 from collections.abc import Sequence
 
 from exporter.io.recent_activity import SAMPLES, VERDICTS
 from exporter.pages import host_page, live_texts, many_drives
+from exporter.pages.document import state_of
 from exporter.pages.judgement import LABELS
 from exporter.pages.page_texts import clock
 from exporter.pages.views import DriveView, HostView
@@ -76,21 +76,6 @@ def live_json(view: HostView, since: int, only: str, *, with_all: bool) -> bytes
     text = json.dumps(values, separators=(",", ":"), ensure_ascii=False)
     # A surrogate becomes an escape of JSON, such as "\\udcff".
     return text.encode("utf-8", "backslashreplace")
-
-
-def state_of(view: HostView) -> int:
-    """Returns a number that changes when the page must be loaded again."""
-    state = (
-        [
-            (
-                *(drive.name, drive.status, drive.verdict, len(drive.todos)),
-                len(live_texts.service_rows(drive.services)),
-            )
-            for drive in view.drives
-        ],
-        [(todo.drive, todo.lead) for todo in view.todos if not todo.drive],
-    )
-    return zlib.crc32(repr(state).encode("utf-8", "backslashreplace"))
 
 
 def _drives(view: HostView, only: str) -> tuple[Sequence[DriveView], int]:

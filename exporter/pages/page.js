@@ -5,7 +5,7 @@
   const root = document.documentElement, drive = document.body.dataset.drive;
   const period = matchMedia("(prefers-reduced-motion: reduce)").matches ? 5000 : 1000;
   const one = (selector) => document.querySelector(selector);
-  let paused = false, number = 0, state = null, minute = null, samples = {}, host = [], verdicts = [];
+  let paused = false, number = 0, minute = null, samples = {}, host = [], verdicts = [];
   let texts = new Map(), timer = 0, lastAnswer = Date.now(), running = false, over = [];
 
   function remember() {
@@ -154,6 +154,7 @@
       if (same) same.open = true;
     }
     const selector = focused();
+    page.dataset.state = fresh.querySelector("#page").dataset.state;
     page.replaceChildren(...fresh.querySelector("#page").childNodes);
     if (selector && one(selector)) one(selector).focus({ preventScroll: true });
     one("#foot").replaceWith(fresh.querySelector("#foot"));
@@ -171,12 +172,12 @@
     let since = number, data = await ask(since);
     // A new minute brings new SMART values. It must not destroy what the reader has selected.
     const isOld = minute !== null && data.m !== minute && !String(getSelection());
-    if (data.n < since || (state !== null && data.st !== state) || isOld) {
+    if (data.n < since || String(data.st) !== one("#page").dataset.state || isOld) {
       await reload();
       since = 0;
       data = await ask(since);
     }
-    state = data.st; minute = data.m;
+    minute = data.m;
     apply(data, since);
   }
 

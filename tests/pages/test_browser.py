@@ -10,6 +10,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from exporter.pages.views import HostView
 from tests.duration import wait_until
 from tests.pages import examples
 from tests.pages.browser import SCHEMES, WIDTHS, Browser, PageServer, browser
@@ -210,6 +211,21 @@ def test_a_new_problem_appears_without_a_reload_by_the_reader(
     wait_until(lambda: "At its limit." in text(window, "#page"))
     assert window.driver.title.startswith("db1.example.net: nvme0n1: At its limit")
     assert [] == window.console()
+
+
+def test_a_problem_that_appears_before_the_first_answer_is_shown(window: Browser) -> None:
+    """The page that the server sent is that of the healthy host."""
+
+    def host(request: int) -> HostView:
+        return examples.one(request) if request == 1 else examples.one_in_trouble(request)
+
+    server = PageServer({"one": host}, history())
+    try:
+        window.open(server.address)
+        wait_until(lambda: "MySQL waits for nvme0n1" in text(window, ".say"))
+        assert "At its limit." in text(window, "#page")
+    finally:
+        server.server.stop()
 
 
 def test_open_details_stay_open_and_their_numbers_move(window: Browser, server: PageServer) -> None:
