@@ -74,7 +74,7 @@ def test_the_daemon_s_own_directory_keeps_its_file(place: Place) -> None:
     assert 1 == len(list(place.directory.iterdir()))
 
 
-def test_ctrl_c_reports_the_finished_rounds(place: Place) -> None:
+def test_ctrl_c_in_the_first_round_ends_fio_and_removes_what_was_made(place: Place) -> None:
     place.config.write_text(SLOW + GATE)
     with place.begin("steady-state", where(place), "--rounds=500", "--json", "--yes") as child:
         place.await_fio()

@@ -59,10 +59,10 @@ class MadeUpDrives:
     def config(
         self, source: str = "exec", more: str = "", timeout_seconds: float = PATIENCE_SECONDS
     ) -> str:
-        """Returns the settings; `more` contains further keys of `smart`.
+        """Returns the settings; `more` contains further keys of `smart`, and further sections.
 
-        Only for a test with a drive that hangs, the timeout must be short. On a busy machine, any
-        smartctl may take seconds.
+        On a busy machine, any smartctl may take seconds. Only a test with a drive that hangs needs
+        a short timeout.
         """
         settings = CONFIG.format(
             source=source, directory=self.directory, timeout_seconds=timeout_seconds

@@ -87,7 +87,6 @@ def test_iowait_does_not_decrease_over_a_restart_even_if_the_kernel_counter_does
 
     # Each daemon stops or is killed after its first save: the final save has a time limit, and
     # would wait for the first one.
-
     kernel_says(9800)
     with Daemon(tmp_path / "daemon", *host.flags) as daemon:
         assert 98 == said(daemon)

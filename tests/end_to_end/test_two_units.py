@@ -73,7 +73,8 @@ DRIVES = len(FAULTS) + len(HEALTHY)
 def units() -> Iterator[Units]:
     # Every user can enter this directory, unlike that of pytest.
     with tempfile.TemporaryDirectory(prefix="ssd-two-units-", dir="/var/tmp") as root:
-        yield TwoUnits(Path(root), EmulatedDrives(Path(root) / "host", DRIVES))
+        drives = EmulatedDrives(Path(root) / "host", DRIVES)
+        yield TwoUnits(Path(root), drives, agent_is_ahead=True)
 
 
 def up(page: Page) -> dict[str, float]:

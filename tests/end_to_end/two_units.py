@@ -13,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
@@ -71,9 +72,13 @@ class TwoUnits(Generic[DrivesT]):
     root: a directory for their files. It becomes readable for all users.
     drives: the drives of the host.
     settings: the configuration of both units, which ends with the section [smart].
+    agent_is_ahead: the agent and its smartctl run ahead of other work. The agent lowers its own
+        priority, and on a busy machine a healthy drive could exceed the short timeout of SETTINGS.
     """
 
-    def __init__(self, root: Path, drives: DrivesT, settings: str = SETTINGS) -> None:
+    def __init__(
+        self, root: Path, drives: DrivesT, settings: str = SETTINGS, *, agent_is_ahead: bool = False
+    ) -> None:
         root.chmod(0o755)
         exporter_unit, agent_unit = UnitFile.read("ssd-exporter"), UnitFile.read("ssd-smart-agent")
         python = _python_of_all_users() if os.geteuid() == 0 else None
@@ -82,6 +87,7 @@ class TwoUnits(Generic[DrivesT]):
         self._group = _USER if python else os.getegid()
         self._python = python or sys.executable
         self._agent_unit = agent_unit
+        self._agent_is_ahead = agent_is_ahead
         self.drives = drives
         self.documents = root / "run" / agent_unit.one("RuntimeDirectory")
         self.state = root / "var/lib" / exporter_unit.one("StateDirectory")
@@ -129,16 +135,12 @@ class TwoUnits(Generic[DrivesT]):
                 unit.stop()
 
     def start_agent(self) -> None:
-        """Starts the agent with its RuntimeDirectory= and waits until it is ready.
-
-        The agent and its smartctl run ahead of other work: a healthy drive must answer within the
-        short timeout of the settings, and the agent lowers its own priority.
-        """
+        """Starts the agent with its RuntimeDirectory= and waits until it is ready."""
         if not self.documents.exists():
             self.documents.mkdir()
             self.documents.chmod(self._agent_unit.mode("RuntimeDirectoryMode"))
             os.chown(self.documents, os.geteuid(), self._group)
-        with ahead_of_other_work():
+        with ahead_of_other_work() if self._agent_is_ahead else nullcontext():
             self.agent.launch_and_await_ready()
 
     def stop_agent(self) -> None:
