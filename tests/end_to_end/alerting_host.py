@@ -78,7 +78,8 @@ SATA = Kind(
 class Host:
     """A host in the directory `place`; `flags` configure the exporter for it.
 
-    memory: a directory in memory, for the files that change several times a second.
+    memory: a directory in memory, for the files that change several times a second, and for those
+        whose disk must be fast.
     """
 
     def __init__(self, name: str, kind: Kind, place: Path, memory: Path) -> None:
@@ -86,8 +87,9 @@ class Host:
         self.place = place
         for part in ("sys", "rootfs"):
             (place / part).mkdir(parents=True)
-        memory.mkdir()
-        (place / "proc").symlink_to(memory)
+        self.memory = memory
+        (memory / "proc").mkdir(parents=True)
+        (place / "proc").symlink_to(memory / "proc")
         copy_files(FOLDERS / kind.folder, place)
         self.counters = Counters(place, kind.disks)
         self.drives = Drives(place, kind.reports, self.counters)
