@@ -1,7 +1,7 @@
 """Tests of `io.slowdown`: heat, a slow link and a full write cache."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exporter.io.slowdown import slowdown_verdict
@@ -64,21 +64,21 @@ def test_a_slow_link_that_is_not_full_is_not_the_cause() -> None:
 
 NUMBERS = st.none() | st.floats()
 
+UNKNOWN: dict[str, float | None] = {
+    "bytes_per_second": None,
+    "temperature_celsius": None,
+    "warning_celsius": None,
+    "over_temperature_seconds": None,
+    "link_bytes_per_second": None,
+    "link_max_bytes_per_second": None,
+}
 
-FIGURES = st.fixed_dictionaries(
-    {
-        "bytes_per_second": NUMBERS,
-        "temperature_celsius": NUMBERS,
-        "warning_celsius": NUMBERS,
-        "over_temperature_seconds": NUMBERS,
-        "link_bytes_per_second": NUMBERS,
-        "link_max_bytes_per_second": NUMBERS,
-    }
-)
+FIGURES = st.fixed_dictionaries(dict.fromkeys(UNKNOWN, NUMBERS))
 
 
 @given(FIGURES, st.booleans())
-def test_any_evidence_gives_one_of_three_causes(
+@example(UNKNOWN | {"temperature_celsius": 65.0, "warning_celsius": 70.0}, True)
+def test_only_a_gradual_decline_or_a_drive_just_below_its_warning_may_have_no_cause(
     figures: dict[str, float | None], is_sudden: bool
 ) -> None:
     found = slowdown_verdict(
@@ -90,4 +90,10 @@ def test_any_evidence_gives_one_of_three_causes(
         link_max_bytes_per_second=figures["link_max_bytes_per_second"],
         is_sudden=is_sudden,
     )
-    assert found in {Verdict.THERMAL, Verdict.LINK, Verdict.WRITE_CACHE if is_sudden else None}
+    if is_sudden and found is None:
+        temperature, warning = figures["temperature_celsius"], figures["warning_celsius"]
+        assert temperature is not None
+        assert warning is not None
+        assert warning - 10 <= temperature < warning
+    else:
+        assert found in {Verdict.THERMAL, Verdict.LINK, Verdict.WRITE_CACHE if is_sudden else None}

@@ -69,6 +69,7 @@ def test_truncated_file_yields_no_wrong_number() -> None:
             st.from_regex(r"[A-Z_]{1,12}", fullmatch=True),
             st.fixed_dictionaries({cpu: st.integers(0, (1 << 64) - 1) for cpu in cpus}),
             min_size=1,
+            max_size=32,
         )
     )
 )
