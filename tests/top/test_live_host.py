@@ -1,6 +1,7 @@
 """A real load on a real device moves the numbers of `top`, and the JSON contains them."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from exporter.top.live_host import LiveHost
 from tests.duration import wait_until
 from tests.rig.load import Job, load
 from tests.rig.slow_disk import SlowDisk
+from tests.top.rate_bounds import around, rate_bounds
 
 pytestmark = pytest.mark.real
 pytest_plugins = ("tests.rig.fixtures",)
@@ -21,10 +23,9 @@ SECTOR = 512
 BASELINE = DaemonDrive(write_baseline_seconds=1e-9)
 
 
-def counters(device: str) -> tuple[int, int]:
-    """Returns the writes and the sectors written since the device was created."""
-    values = Path("/sys/block", device, "stat").read_text().split()
-    return int(values[4]), int(values[6])
+def written_bytes(device: str) -> int:
+    """Returns the number of bytes that were written since the device was created."""
+    return int(Path("/sys/block", device, "stat").read_text().split()[6]) * SECTOR
 
 
 def test_a_load_moves_the_numbers(slow_disk: SlowDisk) -> None:
@@ -42,20 +43,16 @@ def test_a_load_moves_the_numbers(slow_disk: SlowDisk) -> None:
 
     wait_until(is_idle)  # udev may read a new device
     with load(slow_disk, Job(depth=8), seconds=60):
-        host.tick()
-        counted = seen = 0.0
+        start = around(partial(written_bytes, name), host.tick)
         for _ in range(4):
-            outside = counters(name)
-            before = clock.monotonic()
             clock.sleep(0.5)
-            inside = counters(name)
-            host.tick()
+            end = around(partial(written_bytes, name), host.tick)
             (busy,) = host.frame({name: BASELINE}).drives
-            seen += busy.written_bytes * (clock.monotonic() - before)
-            counted += (inside[1] - outside[1]) * SECTOR
+            lowest, highest = rate_bounds(start, end)
+            assert lowest <= busy.written_bytes <= highest
             assert busy.write_await is not None
-    # The readings of the test and of the sampler are not made at the same time.
-    assert 0.5 * counted <= seen <= 2 * counted
+            start = end
+    assert lowest > 0
     assert busy.writes > 0
     assert busy.slowdown is not None
     assert max(busy.history.written_bytes) > 0

@@ -9,6 +9,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from tests.duration import PATIENCE_SECONDS
 from tests.rig.cgroup import Limits, ThrottleGroup, v1_settings
 from tests.rig.load import Job, arguments
 from tests.rig.slow_disk import SlowDisk
+from tests.top.rate_bounds import around, rate_bounds
 
 pytestmark = pytest.mark.real
 pytest_plugins = ("tests.rig.fixtures",)
@@ -31,6 +33,9 @@ pytest_plugins = ("tests.rig.fixtures",)
 LIMITS = {"mysqld.service": 9_000_000, "xtrabackup.service": 6_000_000}
 
 SECONDS = 4.0
+
+#: More than the bytes of all reads that are in progress at one time.
+MARGIN = 2 << 20
 
 
 def io_stat(group: ThrottleGroup) -> str:
@@ -89,6 +94,11 @@ class Tree:
         return read
 
 
+def read_bytes(device: str) -> int:
+    """Returns the number of bytes that were read since the device was created."""
+    return int(Path("/sys/block", device, "stat").read_text().split()[2]) * 512
+
+
 def number_of(device: str) -> str:
     return Path("/sys/block", device, "dev").read_text().strip()
 
@@ -141,9 +151,15 @@ def test_both_services_are_named_in_the_right_proportion(
         watch = _watch(settings, host)
         stack.enter_context(loads(slow_disk, groups))
         clock.sleep(1.0)
-        for is_last in (False, False, True):
-            counted = tree.update()
+        counted: list[dict[str, int]] = []
+
+        def tick() -> None:
+            counted.append(tree.update())
             host.tick()
+
+        ticks = []
+        for is_last in (False, False, True):
+            ticks.append(around(partial(read_bytes, device), tick))
             watch.refresh()
             if not is_last:
                 clock.sleep(SECONDS)
@@ -151,9 +167,17 @@ def test_both_services_are_named_in_the_right_proportion(
     rates = {rate.service: rate for rate in drive.services}
     assert ["mysqld.service", "xtrabackup.service"] == [rate.service for rate in drive.services]
     ratio = rates["mysqld.service"].bytes / rates["xtrabackup.service"].bytes
-    assert counted["mysqld.service"] / counted["xtrabackup.service"] == pytest.approx(ratio)
+    last = counted[-1]
+    assert last["mysqld.service"] / last["xtrabackup.service"] == pytest.approx(ratio)
     assert 1.5 == pytest.approx(ratio, rel=0.25), "the ratio of the limits"
-    assert drive.read_bytes == pytest.approx(sum(r.bytes for r in drive.services), rel=0.2)
+    start, end = ticks[1:]
+    lowest, highest = rate_bounds(start, end)
+    assert lowest <= drive.read_bytes <= highest
+    shortest, longest = end.seconds[0] - start.seconds[1], end.seconds[1] - start.seconds[0]
+    of_services = sum(rate.bytes for rate in drive.services)
+    assert sum(last.values()) / longest <= of_services <= sum(last.values()) / shortest
+    # A service's read counts when it starts, and the disk's when it ends. udev reads disks, too.
+    assert lowest * longest - MARGIN <= sum(last.values()) <= highest * shortest + MARGIN
     assert services_text(drive.services, 2).startswith("mysqld.service ")
     totals = dict(watch.totals[device])
     assert totals["mysqld.service"].read_bytes > totals["xtrabackup.service"].read_bytes > 0
