@@ -100,6 +100,18 @@ class SlowDisk:
         """Restores the limits that were active before `freeze`."""
         self.cgroup.limit(self._lower_number, self._limits)
 
+    def read_bytes(self) -> int:
+        """Returns the number of bytes read since the device was created."""
+        return self._sectors(2) * 512
+
+    def written_bytes(self) -> int:
+        """Returns the number of bytes written since the device was created."""
+        return self._sectors(6) * 512
+
+    def _sectors(self, field: int) -> int:
+        """Returns a number of sectors of 512 bytes: https://docs.kernel.org/block/stat.html."""
+        return int(Path("/sys/block", self.device, "stat").read_text().split()[field])
+
 
 @contextmanager
 def _unwinding_on_sigterm() -> Iterator[None]:

@@ -46,10 +46,6 @@ def mounted(disk: SlowDisk, place: Path) -> Iterator[Path]:
         unmount(place)
 
 
-def written_bytes(disk: SlowDisk) -> int:
-    return int(Path("/sys/block", disk.device, "stat").read_text().split()[6]) * 512
-
-
 @dataclass(slots=True)
 class WriteCache:
     """Counts how often the cache was exhausted and recovered.
@@ -114,11 +110,11 @@ def write_cache(
     ending = threading.Event()
 
     def work() -> None:
-        left, last, at = cache_bytes, written_bytes(disk), time.monotonic()
+        left, last, at = cache_bytes, disk.written_bytes(), time.monotonic()
         is_fast, begin, first = True, at, last
         seen.begun_unix = time.time()
         while not ending.wait(_LOOK_SECONDS):
-            now = written_bytes(disk)
+            now = disk.written_bytes()
             seconds = time.monotonic() - begin
             if seconds >= len(seen.progress) * _PROGRESS_SECONDS:
                 seen.progress.append((round(seconds, 2), now - first))

@@ -1,8 +1,6 @@
 """A real load on a real device moves the numbers of `top`, and the JSON contains them."""
 
 import os
-from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -19,13 +17,7 @@ from tests.top.rate_bounds import around, rate_bounds
 pytestmark = pytest.mark.real
 pytest_plugins = ("tests.rig.fixtures",)
 
-SECTOR = 512
 BASELINE = DaemonDrive(write_baseline_seconds=1e-9)
-
-
-def written_bytes(device: str) -> int:
-    """Returns the number of bytes that were written since the device was created."""
-    return int(Path("/sys/block", device, "stat").read_text().split()[6]) * SECTOR
 
 
 def test_a_load_moves_the_numbers(slow_disk: SlowDisk) -> None:
@@ -43,10 +35,10 @@ def test_a_load_moves_the_numbers(slow_disk: SlowDisk) -> None:
 
     wait_until(is_idle)  # udev may read a new device
     with load(slow_disk, Job(depth=8), seconds=60):
-        start = around(partial(written_bytes, name), host.tick)
+        start = around(slow_disk.written_bytes, host.tick)
         for _ in range(4):
             clock.sleep(0.5)
-            end = around(partial(written_bytes, name), host.tick)
+            end = around(slow_disk.written_bytes, host.tick)
             (busy,) = host.frame({name: BASELINE}).drives
             lowest, highest = rate_bounds(start, end)
             assert lowest <= busy.written_bytes <= highest

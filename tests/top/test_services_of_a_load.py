@@ -9,7 +9,6 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -94,11 +93,6 @@ class Tree:
         return read
 
 
-def read_bytes(device: str) -> int:
-    """Returns the number of bytes that were read since the device was created."""
-    return int(Path("/sys/block", device, "stat").read_text().split()[2]) * 512
-
-
 def number_of(device: str) -> str:
     return Path("/sys/block", device, "dev").read_text().strip()
 
@@ -159,7 +153,7 @@ def test_both_services_are_named_in_the_right_proportion(
 
         ticks = []
         for is_last in (False, False, True):
-            ticks.append(around(partial(read_bytes, device), tick))
+            ticks.append(around(slow_disk.read_bytes, tick))
             watch.refresh()
             if not is_last:
                 clock.sleep(SECONDS)
