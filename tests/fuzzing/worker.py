@@ -34,7 +34,7 @@ _MAX_BYTES = 32768
 #: A single input may take this many seconds, also on a busy machine.
 _MAX_SECONDS = 60
 
-#: The memory that a worker may use, in MB. Python and the tables of Atheris take 100 MB.
+#: The memory that a worker may use, in MB. Python, the modules and Atheris take 77 MB.
 _MAX_MEGABYTES = 512
 
 #: Parts of inputs that mutations insert: structure, and values that are often handled wrongly.
