@@ -5,7 +5,7 @@ import os
 import re
 from pathlib import Path
 
-_RSS = re.compile(r"^Rss:\s+(\d+) kB$", re.MULTILINE)
+_ROW = re.compile(r"^(\w+):\s+(\d+) kB$", re.MULTILINE)
 
 
 def open_files() -> set[str]:
@@ -34,7 +34,25 @@ def resident_kilobytes(pid: int) -> int:
     Raises:
         OSError: the process has ended.
     """
-    found = _RSS.search(Path(f"/proc/{pid}/smaps_rollup").read_text())
-    if found is None:
+    return _memory_kilobytes(pid)["Rss"]
+
+
+def anonymous_kilobytes(pid: int) -> int:
+    """Returns the memory in KiB that a process has allocated, in RAM and in swap.
+
+    Only the process itself releases it. The resident memory also contains pages of programs and
+    libraries, which the kernel removes and reads again at any time.
+
+    Raises:
+        OSError: the process has ended.
+    """
+    memory = _memory_kilobytes(pid)
+    return memory["Anonymous"] + memory["Swap"]
+
+
+def _memory_kilobytes(pid: int) -> dict[str, int]:
+    """Returns the rows of /proc/<pid>/smaps_rollup (proc_pid_smaps(5))."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    if not text:
         raise ProcessLookupError(pid)
-    return int(found[1])
+    return {key: int(value) for key, value in _ROW.findall(text)}

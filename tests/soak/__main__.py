@@ -1,6 +1,10 @@
-"""Runs the soak test and prints a table of slopes (`make soak HOURS=8`)."""
+"""Runs the soak test and prints a table of slopes (`make soak HOURS=8`).
+
+All measurements are in var/soak.csv, which shows when a value grew.
+"""
 
 import argparse
+import csv
 import signal
 import sys
 import tempfile
@@ -12,8 +16,8 @@ from tests.soak.slope import Verdict, minima, slope
 
 _KILOBYTE, _MEGABYTE = 1 << 10, 1 << 20
 
-#: Maximum growth of the resident memory in bytes per hour: 3 MB in a day, of the 34 MB that the
-#: daemon and of the 20 MB that the agent may use.
+#: Maximum growth of the resident memory, and of the part that the process has allocated, in bytes
+#: per hour: 3 MB in a day, of the 34 MB that the daemon and of the 20 MB that the agent may use.
 MAX_MEMORY_PER_HOUR = 128 * _KILOBYTE
 
 #: Maximum growth of the number of descriptors and of threads per hour. One per day is accepted.
@@ -49,6 +53,7 @@ longer run is required. Growth is too steep only if it lasts for half an hour wi
 #: Bound by the end of a measurement's name, and the unit in which the table shows it.
 BOUNDS: dict[str, tuple[float, float, str]] = {
     "resident memory": (MAX_MEMORY_PER_HOUR, _KILOBYTE, "KiB"),
+    "anonymous memory": (MAX_MEMORY_PER_HOUR, _KILOBYTE, "KiB"),
     "descriptors": (MAX_DESCRIPTORS_PER_HOUR, 1, ""),
     "threads": (MAX_THREADS_PER_HOUR, 1, ""),
     "log": (MAX_LOG_PER_HOUR, _KILOBYTE, "KiB"),
@@ -57,6 +62,9 @@ BOUNDS: dict[str, tuple[float, float, str]] = {
     "probe directory": (MAX_PROBE_FILES_PER_HOUR, _KILOBYTE, "KiB"),
     "series on the page": (MAX_SERIES_PER_HOUR, 1, ""),
 }
+
+#: Where the measurements of the last run are written.
+_MEASUREMENTS = Path("var/soak.csv")
 
 _ROW = "{:26} {:>12} {:>12} {:>14} {:>12} {:>10}  {}"
 
@@ -77,11 +85,27 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="ssd-soak-", dir="/var/tmp") as directory:
         soak = Soak(Path(directory), asked.hours * 3600, say)
         soak.run()
+    write_measurements(soak.result, _MEASUREMENTS)
     lines, is_good = table(soak.result)
     print("\n".join([*lines, "", _NOTE, ""]))
     print(", ".join(f"{count} {event}" for event, count in soak.result.events.items()))
+    print(f"All measurements: {_MEASUREMENTS}")
     print("\n".join(soak.result.problems) or "No unit ended, and the drives answered.")
     return int(bool(soak.result.problems) or not is_good)
+
+
+def write_measurements(result: Result, path: Path) -> None:
+    """Writes a row for each measurement: its name, the run of the process, the time, the value.
+
+    The time is in seconds since the start of the soak test.
+    """
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(("name", "run", "seconds", "value"))
+        for name, runs in sorted(result.runs.items()):
+            for number, run in enumerate(runs, start=1):
+                rows.writerows((name, number, round(at), value) for at, value in run)
 
 
 def table(result: Result) -> tuple[list[str], bool]:

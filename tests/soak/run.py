@@ -15,7 +15,7 @@ from tests.end_to_end.made_up import MadeUpDrives
 from tests.end_to_end.test_probe import settings as probe_settings
 from tests.end_to_end.two_units import TwoUnits
 from tests.end_to_end.waiting import up
-from tests.processes import resident_kilobytes
+from tests.processes import anonymous_kilobytes, resident_kilobytes
 from tests.rig import smart_reports
 from tests.soak.slope import Point
 
@@ -183,10 +183,10 @@ class Soak:
         for name, unit in (("agent", self.units.agent), ("daemon", self.units.daemon)):
             if time.monotonic() < self._warm_at[name]:
                 continue
-            process = Path("/proc", str(unit.process.pid))
-            age = self._age()
-            resident_bytes = resident_kilobytes(unit.process.pid) * 1024
-            self.result.add(f"{name}: resident memory", age, resident_bytes)
+            pid, age = unit.process.pid, self._age()
+            process = Path("/proc", str(pid))
+            self.result.add(f"{name}: resident memory", age, resident_kilobytes(pid) * 1024)
+            self.result.add(f"{name}: anonymous memory", age, anonymous_kilobytes(pid) * 1024)
             self.result.add(f"{name}: descriptors", age, len(os.listdir(process / "fd")))
             self.result.add(f"{name}: threads", age, len(os.listdir(process / "task")))
             logged = self._logged_bytes[name] + unit._log.stat().st_size

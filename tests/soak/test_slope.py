@@ -1,9 +1,12 @@
 """The slope of measurements, and its verdict."""
 
+import csv
 import random
+from pathlib import Path
 
 import pytest
 
+from tests.soak.__main__ import write_measurements
 from tests.soak.run import Result
 from tests.soak.slope import Point, Slope, Verdict, minima, slope
 
@@ -74,3 +77,16 @@ def test_all_measurements_of_a_restarted_process_begin_a_new_run() -> None:
         result.add(name, 0.0, 1.0)
     result.restart("agent")
     assert [2, 2, 1, 1] == [len(runs) for runs in result.runs.values()]
+
+
+def test_each_measurement_is_written_with_its_run_and_its_time(tmp_path: Path) -> None:
+    result = Result()
+    result.add("agent: threads", 10.2, 1.0)
+    result.restart("agent")
+    result.add("agent: threads", 20.2, 2.0)
+    write_measurements(result, tmp_path / "var/soak.csv")
+    with (tmp_path / "var/soak.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [("agent: threads", "1", "10", "1.0"), ("agent: threads", "2", "20", "2.0")] == [
+        tuple(row.values()) for row in rows
+    ]
