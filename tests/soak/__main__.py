@@ -47,8 +47,9 @@ _WINDOW_SECONDS = 300.0
 _COUNTS = ("descriptors", "threads")
 
 _NOTE = """\
-The verdict compares the slope with its bound, with a margin of four standard errors. Undecided: a
-longer run is required. Growth is too steep only if it lasts for half an hour without a restart."""
+The verdict compares the slope with its bound, with a margin of three standard errors. Undecided: a
+longer run is required, for example because memory grew in one step. Growth is too steep only if it
+lasts for half an hour without a restart."""
 
 #: Bound by the end of a measurement's name, and the unit in which the table shows it.
 BOUNDS: dict[str, tuple[float, float, str]] = {
@@ -84,8 +85,11 @@ def main() -> int:
     # Every user can enter this directory. It is on a disk, which probes require.
     with tempfile.TemporaryDirectory(prefix="ssd-soak-", dir="/var/tmp") as directory:
         soak = Soak(Path(directory), asked.hours * 3600, say)
-        soak.run()
-    write_measurements(soak.result, _MEASUREMENTS)
+        try:
+            soak.run()
+        finally:
+            # After Ctrl-C too: hours of measurements must not be lost.
+            write_measurements(soak.result, _MEASUREMENTS)
     lines, is_good = table(soak.result)
     print("\n".join([*lines, "", _NOTE, ""]))
     print(", ".join(f"{count} {event}" for event, count in soak.result.events.items()))

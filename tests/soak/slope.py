@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import pairwise
 
-#: A value within this number of standard errors of the slope is possible. It is large, because
-#: successive measurements depend on each other, which the standard error does not include.
-_STANDARD_ERRORS = 4.0
+#: A value within this number of standard errors of the slope is possible.
+_STANDARD_ERRORS = 3.0
 
 #: A slope of a shorter run in seconds is not too steep, because it shows how caches fill.
 _MIN_SECONDS = 1800.0
@@ -47,16 +47,26 @@ def slope(runs: Sequence[Sequence[Point]]) -> Slope | None:
     """Returns the common slope of several runs of a process, which start at different values.
 
     None means that there are too few measurements.
+
+    Memory grows in steps and keeps its value between them, so successive measurements are not
+    independent. The standard error is that of fewer, independent measurements: their number is
+    n * (1 - r) / (1 + r), where r is the correlation of successive residuals (Santer et al. 2000,
+    https://doi.org/10.1029/1999JD901105). One step is then no certain slope, but many equal steps
+    are.
     """
     used = [run for run in runs if len(run) > 1]
-    centred = [point for run in used for point in _centred(run)]
-    squares = sum(t * t for t, _ in centred)
-    freedom = len(centred) - len(used) - 1
+    centred = [_centred(run) for run in used]
+    squares = sum(t * t for run in centred for t, _ in run)
+    freedom = sum(len(run) for run in centred) - len(centred) - 1
     if freedom < 1 or not squares:
         return None
-    per_second = sum(t * value for t, value in centred) / squares
-    residuals = sum((value - per_second * t) ** 2 for t, value in centred)
-    error = math.sqrt(residuals / freedom / squares)
+    per_second = sum(t * value for run in centred for t, value in run) / squares
+    residuals = [[value - per_second * t for t, value in run] for run in centred]
+    variation = sum(one * one for run in residuals for one in run)
+    products = sum(one * after for run in residuals for one, after in pairwise(run))
+    # A negative correlation would make the error smaller. It is not used, to be safe.
+    correlation = max(products / variation, 0.0) if variation else 0.0
+    error = math.sqrt(variation / freedom / squares * (1 + correlation) / (1 - correlation))
     return Slope(per_second * _HOUR, error * _HOUR, max(run[-1][0] - run[0][0] for run in used))
 
 

@@ -2,6 +2,8 @@
 
 import csv
 import random
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,56 @@ def test_constant_values_are_within_any_bound() -> None:
     found = slope([run(0, 7.0, 0.0)])
     assert found is not None
     assert Verdict.WITHIN is found.verdict(0.0)
+
+
+def memory(
+    chance: random.Random, grown: Callable[[float], float], part: float = 2700.0
+) -> list[list[Point]]:
+    """Returns KiB of a process with one restart, as of two hours: pages of 4 KiB are in use or not.
+
+    grown: the growth in KiB at a time in seconds.
+    """
+    runs, noise = [], 0.0
+    for start in (0.0, part):
+        run = []
+        for i in range(int(part / 10)):
+            noise = 0.9 * noise + chance.gauss(0, 4)
+            at = start + 10.0 * i
+            run.append((at, 35000.0 + 4 * round((grown(at) + noise) / 4)))
+        runs.append(run)
+    return runs
+
+
+def stairs(kilobytes: float, begin: float, seconds: float) -> Callable[[float], float]:
+    """Returns growth by equal steps: the first at `begin`, the next ones every so many seconds."""
+    return lambda at: kilobytes * max(0, (at - begin) // seconds + 1)
+
+
+def verdicts(bound: float, scenes: Iterable[list[list[Point]]]) -> Counter[Verdict]:
+    return Counter(found.verdict(bound) for runs in scenes if (found := slope(runs)) is not None)
+
+
+@pytest.mark.parametrize("kilobytes", [50.0, 100.0, 200.0, 400.0])
+def test_one_step_at_any_time_is_never_too_steep(kilobytes: float) -> None:
+    """With the error of independent measurements, 36 of 100 steps of 200 KiB were too steep."""
+    chance = random.Random(1)
+    begins = [chance.uniform(0, 5400) for _ in range(100)]
+    scenes = (memory(chance, stairs(kilobytes, begin, 7200)) for begin in begins)
+    assert verdicts(128, scenes)[Verdict.TOO_STEEP] == 0
+
+
+@pytest.mark.parametrize("seconds", [10.0, 60.0, 300.0, 900.0])
+def test_a_leak_of_twice_the_bound_is_too_steep_however_rare_its_steps_are(seconds: float) -> None:
+    chance = random.Random(1)
+    begins = [chance.uniform(0, seconds) for _ in range(100)]
+    scenes = (memory(chance, stairs(256 * seconds / 3600, begin, seconds)) for begin in begins)
+    assert {Verdict.TOO_STEEP: 100} == verdicts(128, scenes)
+
+
+def test_memory_that_does_not_grow_is_within_the_bound() -> None:
+    chance = random.Random(1)
+    scenes = (memory(chance, lambda _: 0.0) for _ in range(100))
+    assert {Verdict.WITHIN: 100} == verdicts(128, scenes)
 
 
 def test_noise_in_a_short_run_is_undecided() -> None:
