@@ -39,8 +39,12 @@ class Slope:
         margin = _STANDARD_ERRORS * self.error_per_hour
         if self.per_hour + margin <= bound_per_hour:
             return Verdict.WITHIN
-        is_steep = self.per_hour - margin > bound_per_hour and self.seconds >= _MIN_SECONDS
+        is_steep = self.is_above(bound_per_hour) and self.per_hour - margin > bound_per_hour
         return Verdict.TOO_STEEP if is_steep else Verdict.UNDECIDED
+
+    def is_above(self, bound_per_hour: float) -> bool:
+        """Returns whether a run that is long enough grew by more, for certain or by one step."""
+        return self.per_hour > bound_per_hour and self.seconds >= _MIN_SECONDS
 
 
 def slope(runs: Sequence[Sequence[Point]]) -> Slope | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak.__main__ import write_measurements
+from tests.soak.__main__ import table, write_measurements
 from tests.soak.run import Result
 from tests.soak.slope import Point, Slope, Verdict, minima, slope
 
@@ -73,6 +73,14 @@ def test_a_leak_of_twice_the_bound_is_too_steep_however_rare_its_steps_are(secon
     begins = [chance.uniform(0, seconds) for _ in range(100)]
     scenes = (memory(chance, stairs(256 * seconds / 3600, begin, seconds)) for begin in begins)
     assert {Verdict.TOO_STEEP: 100} == verdicts(128, scenes)
+
+
+def test_a_soak_fails_after_one_large_step_although_its_slope_is_undecided() -> None:
+    runs = memory(random.Random(1), stairs(400, 1350, 7200))
+    result = Result(runs={"daemon: resident memory": [[(t, v * 1024) for t, v in r] for r in runs]})
+    lines, is_good = table(result)
+    assert lines[1].endswith("undecided")
+    assert not is_good
 
 
 def test_memory_that_does_not_grow_is_within_the_bound() -> None:
