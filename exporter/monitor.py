@@ -23,7 +23,6 @@ from exporter.io.service_watch import ServiceWatch
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
 from exporter.io.survey import TopologySurvey
 from exporter.linux import softirqs, softnet_stat
-from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.files import Parsed
 from exporter.metrics import (
     compat_collector,
@@ -240,7 +239,7 @@ class Monitor:
             self.settings,
             self._clock,
             self.collector_status,
-            disks=self._device_identities,
+            devices=self._devices,
             written_bytes=self._written_bytes,
             children=children,
             saved_inventory=self._saved_inventory,
@@ -299,9 +298,6 @@ class Monitor:
     def _devices(self) -> "Mapping[str, Device]":
         topology = self.survey.topology
         return {} if topology is None else topology.devices
-
-    def _device_identities(self) -> dict[str, DeviceIdentity]:
-        return {name: device.identity for name, device in self._devices().items()}
 
     def _drive_health(self, device: str) -> "DriveHealth | None":
         return self.health.drives.health_of(device) if self.health else None

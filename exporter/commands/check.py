@@ -113,10 +113,7 @@ def report(answers: Answers, thresholds: CheckThresholds) -> CheckResult:
     only if there is no such problem: the host is then UNKNOWN if a drive was not polled, or if no
     drive has SMART data.
     """
-    rows = [
-        _row(drive, problems(drive, thresholds, must_answer=drive.label in answers.must_answer))
-        for drive in answers.drives
-    ]
+    rows = [_row(drive, problems(drive, thresholds)) for drive in answers.drives]
     rows.sort(key=lambda row: (-row.status.urgency, _natural_order(row.drive.label)))
     known_problems = [
         (row.drive, problem)
@@ -166,9 +163,12 @@ def _summary(
     problem: str,
 ) -> str:
     """Returns the first line of the output, which Nagios shows and puts into its notifications."""
-    without_smart = sum(row.status is Status.UNKNOWN for row in rows)
+    empty = sum(row.drive.never_answered for row in rows)
+    without_smart = sum(row.status is Status.UNKNOWN for row in rows) - empty
     unpolled = [row for row in rows if _is_unpolled(row)]
-    count = _counted(len(rows), "drive")
+    count = _counted(len(rows) - empty, "drive")
+    if empty:
+        count += f", none at {_counted(empty, 'configured address', 'configured addresses')}"
     if known_problems or problem:
         text = problem
         if known_problems:
@@ -192,8 +192,8 @@ def _summary(
     return check_table.printable(f"SSD {status.name} - {text}")
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def _counted(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 def table_lines(result: CheckResult) -> list[check_table.TableLine]:

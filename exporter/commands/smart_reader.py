@@ -29,8 +29,7 @@ from exporter.smart import polling_plan
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_labels import labels
 from exporter.smart.drive_problems import Answers
-from exporter.smart.drive_record import key_of
-from exporter.smart.drive_registry import DriveRegistry, HostContext, is_live
+from exporter.smart.drive_registry import DriveRegistry, is_live
 from exporter.smart.inventory import Inventory
 from exporter.smart.poll_document import (
     Heartbeat,
@@ -39,6 +38,7 @@ from exporter.smart.poll_document import (
     parse_poll_document,
 )
 from exporter.smart.poller import Poller
+from exporter.smart.presence import HostContext, empty_devices
 from exporter.smart.smartctl import Address
 from exporter.state import StateFile, existing_directory
 from exporter.wear.wear_history import WearHistory
@@ -132,7 +132,12 @@ class SmartReader:
             clock,
             path.sysfs,
             path.rootfs,
-            HostContext(lambda: disks, lambda _device: None, polling_plan.rated_bytes(settings)),
+            HostContext(
+                lambda: disks,
+                lambda _device: None,
+                polling_plan.rated_bytes(settings),
+                lambda: empty_devices(parsed.value.devices),
+            ),
             inventory=self._host.inventory,
             wear=self._wear,
             max_age_intervals=settings.smart.max_age_intervals,
@@ -153,26 +158,15 @@ class SmartReader:
             self.problem = self.problem or rejected
         else:
             self._poll()
+        self._drives.settle()
         if self._wear is not None:
             self._wear.process_queue()
-        answered, unanswered = self._answered(), list(self._unanswered())
-        late = {drive.label for drive in unanswered} if self._has_polled else set()
         excluded = unpolled_drives.excluded_drives(self._excluded, self._host.nodes)
-        drives = [*answered, *unanswered, *excluded]
+        drives = [*self._answered(), *self._unanswered(), *excluded]
         known = {drive.label for drive in drives} | {b for drive in drives for b in drive.blocks}
         known |= {address.path.removeprefix("/dev/") for address in self._excluded}
-        addresses = {str(address): address for address in self.documents}
-        certain = {
-            drive.label
-            for drive in answered
-            if unpolled_drives.must_answer(self._host, drive, addresses.get(drive.address))
-        }
         without_drive = unpolled_drives.devices_without_drive(self._host, known, self.problem)
-        return Answers(
-            tuple(map(self._completed, (*drives, *without_drive))),
-            frozenset(late | certain),
-            self.problem,
-        )
+        return Answers(tuple(map(self._completed, (*drives, *without_drive))), self.problem)
 
     @property
     def waiting(self) -> tuple[str, ...]:
@@ -280,7 +274,7 @@ class SmartReader:
             return "the drive does not report its wear"
         if self._wear is None:
             return "no wear history; the running daemon records it"
-        return self._wear.missing_reason(key_of(drive.identity) or "", self._clock.wall())
+        return self._wear.missing_reason(drive.key, self._clock.wall())
 
     def _answered(self) -> list[WatchedDrive]:
         """Returns the drives that have a document, and the missing drives of the inventory."""
@@ -296,7 +290,12 @@ class SmartReader:
         listed = [Address(*drive) for drive in heartbeat.drives] if heartbeat else []
         host = replace(self._host, nodes=device_nodes.read(path.sysfs, path.rootfs))
         return unpolled_drives.unanswered_drives(
-            host, listed, self.documents, self._unanswered_message
+            host,
+            listed,
+            self.documents,
+            self._unanswered_message,
+            is_known=self._drives.is_known,
+            is_late=self._has_polled,
         )
 
 

@@ -5,20 +5,16 @@ in time, and block devices for which smartctl's scan found no drive. The invento
 all drives that the daemon ever saw.
 """
 
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from exporter.drives.health import DriveIdentity
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.linux.topology import Topology
-from exporter.smart import addressing
 from exporter.smart.drive_labels import labels
 from exporter.smart.inventory import Inventory
 from exporter.smart.smartctl import Address
-
-#: The transports of physical drives. Volumes and virtual disks have other transports.
-_DRIVE_TRANSPORTS = frozenset({"nvme", "sata", "sas", "usb"})
 
 #: Why smartctl's scan finds no drive. The key is the transport of the block device.
 _REASONS_BY_TRANSPORT = {
@@ -60,11 +56,19 @@ def excluded_drives(excluded: Sequence[Address], nodes: DeviceNodes) -> list[Wat
 
 
 def unanswered_drives(
-    host: HostDrives, addresses: Iterable[Address], answered: Container[Address], message: str
+    host: HostDrives,
+    addresses: Iterable[Address],
+    answered: Container[Address],
+    message: str,
+    *,
+    is_known: Callable[[Address], bool],
+    is_late: bool,
 ) -> Iterator[WatchedDrive]:
     """Yields the drives that have no result: those of `addresses` that are not in `answered`.
 
     message: why there is no result, for people.
+    is_known: `DriveRegistry.is_known`.
+    is_late: True if the drives were polled, and did not answer in time.
     """
     for address, label in labels(addresses, host.nodes).items():
         if address in answered:
@@ -77,31 +81,10 @@ def unanswered_drives(
             identity.serial or "",
             str(address),
             DriveIdentity(model=identity.model, serial=identity.serial, firmware=identity.firmware),
-            was_reached=False,
+            was_reached=is_late,
             message=message,
+            is_known=is_known(address),
         )
-
-
-def must_answer(host: HostDrives, drive: WatchedDrive, address: Address | None) -> bool:
-    """Returns True if the drive did not answer its poll, but certainly exists.
-
-    It exists if the inventory or the kernel lists a physical drive at its address.
-
-    address: the address at which the drive was polled; None if it was not polled.
-    """
-    if drive.up or not drive.was_reached or drive.is_missing:
-        return False
-    if address is None or host.inventory.at(address) is not None:
-        return address is not None
-    if not addressing.is_direct(address, host.nodes):
-        return False
-    device = host.topology.devices.get(drive.label)
-    if device is None:
-        return True  # an NVMe controller without a namespace
-    transport = device.identity.transport
-    # An empty card reader is a block device of size zero.
-    is_empty = transport == "usb" and not device.block.capacity_bytes
-    return transport in _DRIVE_TRANSPORTS and not is_empty
 
 
 def devices_without_drive(
@@ -123,6 +106,7 @@ def devices_without_drive(
             message=_REASONS_BY_TRANSPORT.get(identity.transport or "")
             or problem
             or "smartctl's scan finds no drive with SMART data here",
+            is_known=False,
         )
 
 

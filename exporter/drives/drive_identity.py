@@ -1,10 +1,14 @@
-"""Parses the identity of a drive (model, serial number, WWN, capacity) from smartctl's JSON.
+"""Parses the identity of a drive (model, serial number, WWN, capacity), and compares identities.
 
 The WWN (world wide name) is returned in the notation of sysfs, so that it can be compared with the
-WWN that the kernel reports.
+WWN that the kernel reports. `is_same_identity` and `identity_keys` define, for all parts of the
+exporter, which reports belong to one drive.
 """
 
 import re
+from collections.abc import Hashable, Mapping
+from typing import Protocol as Interface
+from typing import TypeVar
 
 from exporter.drives.fields import Fields, counter
 from exporter.drives.health import DriveIdentity, Protocol
@@ -35,6 +39,82 @@ _LOGICAL_UNIT = re.compile(r"0x((?:[0-9a-f]{16}|[0-9a-f]{24}|[0-9a-f]{32}))", re
 #: The possible first digits of an NAA designator, keyed by its number of digits. The first digit is
 #: the format: formats 2, 3 and 5 have 16 digits, format 6 has 32 (SPC).
 _NAA_FORMATS = {16: "235", 32: "6"}
+
+
+class Named(Interface):
+    """The names that identify a drive. None means unknown."""
+
+    @property
+    def model(self) -> str | None:
+        """The name of the model."""
+
+    @property
+    def serial(self) -> str | None:
+        """The serial number."""
+
+    @property
+    def wwn(self) -> str | None:
+        """The world wide name."""
+
+
+_Place = TypeVar("_Place", bound=Hashable)
+
+
+def usable_wwn(wwn: str | None) -> str | None:
+    """Returns a WWN in lower case; None if it is missing or not filled in.
+
+    In a WWN that is not filled in, all digits after the first are equal, as in
+    naa.5000000000000000.
+    """
+    text = (wwn or "").strip().lower()
+    digits = text.rpartition(".")[2]
+    # The first digit is not compared: in "naa." names it is the format of the name.
+    return text if len(set(digits[1:])) > 1 else None
+
+
+def is_same_identity(one: Named, other: Named) -> bool:
+    """True if two identities name one drive. False if one of them names none.
+
+    Different serial numbers mean two drives, even if the WWN is equal: some makers give all drives
+    of a batch one WWN. Otherwise the WWNs are compared. If one of them is missing, the models and
+    serial numbers are compared.
+    """
+    wwns = usable_wwn(one.wwn), usable_wwn(other.wwn)
+    if one.serial and other.serial and one.serial != other.serial:
+        return False
+    if None not in wwns:
+        return wwns[0] == wwns[1]
+    if one.model and other.model and one.model != other.model:
+        return False
+    return bool(one.serial and other.serial)
+
+
+def identity_key(drive: Named) -> str | None:
+    """Returns the shortest key of a drive; None if it reports too little.
+
+    The key is the WWN. Without a usable WWN it is the model and the serial number. Several drives
+    can have one such key: see `identity_keys`.
+    """
+    serial = f"{drive.model or ''} {drive.serial}" if drive.serial else None
+    return usable_wwn(drive.wwn) or serial
+
+
+def identity_keys(drives: Mapping[_Place, Named]) -> dict[_Place, str]:
+    """Returns the key of each drive of a host, keyed like `drives`.
+
+    It is `identity_key`, followed by the serial number if another drive has the same key and
+    another serial number. A drive that reports too little has no key.
+    """
+    keys = {place: key for place, drive in drives.items() if (key := identity_key(drive))}
+    serials: dict[str, set[str]] = {}
+    for place, key in keys.items():
+        serials.setdefault(key, set()).add(drives[place].serial or "")
+    return {
+        place: f"{key} {drives[place].serial}"
+        if len(serials[key]) > 1 and drives[place].serial
+        else key
+        for place, key in keys.items()
+    }
 
 
 def identify(fields: Fields) -> DriveIdentity:

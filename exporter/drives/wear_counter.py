@@ -24,6 +24,13 @@ _ROUNDING = 1e-9
 #: not count its power-on time correctly.
 _MIN_POWERED_RATIO = 0.01
 
+#: The largest increases between two observations of one drive. Drives count whole hours of power-on
+#: time. No drive that lasts wears by more than a twentieth of its endurance in a day, or takes more
+#: than 10 GB/s for a day.
+_POWER_ON_MARGIN_SECONDS = 7200.0
+_MAX_DAILY_RATIO = 0.05
+_MAX_WRITE_RATE = 10e9
+
 #: Fast increases are wear and no defect if there are at least this many, over this many days.
 _CONTINUOUS_RISES = 3
 _CONTINUOUS_DAYS = 2.0
@@ -134,6 +141,39 @@ class WearCounter:
             now=seconds[-1] + (now - last.at),
             wall_ratio=wall_ratio,
         )
+
+
+def observations_of_one(
+    mixed: Sequence[WearObservation], own: WearObservation
+) -> tuple[WearObservation, ...]:
+    """Returns those of the observations of several drives that can be of one drive, sorted by time.
+
+    They are selected backwards from an observation of the drive. An earlier one fits if no counter
+    has decreased since, and if neither the power-on time nor the wear has increased by more than
+    the time between the two allows.
+
+    mixed: sorted by time. own: an observation of the drive.
+    """
+    result: list[WearObservation] = []
+    later = own
+    for seen in reversed(mixed):
+        if seen.at < later.at and _can_precede(seen, later):
+            result.append(seen)
+            later = seen
+    return tuple(reversed(result))
+
+
+def _can_precede(before: WearObservation, after: WearObservation) -> bool:
+    elapsed = after.at - before.at
+    pairs = (
+        (before.power_on_seconds, after.power_on_seconds, elapsed + _POWER_ON_MARGIN_SECONDS),
+        (before.used_ratio, after.used_ratio, _MAX_DAILY_RATIO * max(elapsed / DAY, 1.0)),
+        (before.host_written_bytes, after.host_written_bytes, _MAX_WRITE_RATE * max(elapsed, DAY)),
+    )
+    return all(
+        old is None or new is None or -_ROUNDING <= new - old <= most + _ROUNDING
+        for old, new, most in pairs
+    )
 
 
 def observations_since_reset(

@@ -28,9 +28,10 @@ from exporter.probe.results import RoundHistory
 from exporter.probe.schedule import ProbeSchedule
 from exporter.smart import polling_plan
 from exporter.smart.document_directory import DocumentReader
-from exporter.smart.drive_registry import DriveRegistry, HostContext, is_live
+from exporter.smart.drive_registry import DriveRegistry, is_live
 from exporter.smart.inventory import Inventory
 from exporter.smart.poll_document import parse_heartbeat, parse_poll_document
+from exporter.smart.presence import HostContext
 from exporter.state import StateFile, existing_directory, open_state_file
 
 

@@ -125,12 +125,12 @@ def drive_samples(
 def identity_samples(drive: WatchedDrive, described: Container[str]) -> Iterator[Sample]:
     """Yields the block devices on top of a drive, and the identity of the drive.
 
-    A missing drive has no samples.
+    A missing drive, and an address where no drive has ever answered, have no samples.
 
     described: the names of the block devices whose identity `device_collector` exports. The
         identity of such a drive is omitted here.
     """
-    if drive.is_missing:
+    if drive.is_missing or not (drive.up or drive.is_known):
         return
     for block in drive.blocks:
         yield metrics.BLOCK_INFO(1, drive.label, block)
@@ -176,9 +176,8 @@ def agent_samples(stuck: Mapping[str, int], heartbeat_unix_time: float | None) -
 def _poll_status(drive: WatchedDrive, labels: tuple[str, str]) -> Iterator[Sample]:
     # Before the end of the first poll, it is unknown whether the drive answers. It is also unknown
     # if smartctl is missing or has no permission, because then the drive did not fail.
-    was_polled = drive.up or drive.polls or drive.message or drive.is_stuck
-    if drive.is_missing or (was_polled and drive.was_reached):
-        yield metrics.UP(int(drive.up and not drive.is_missing), *labels)
+    if drive.up or drive.is_lost:
+        yield metrics.UP(int(not drive.is_lost), *labels)
     if drive.last_success_unix_time is not None:
         yield metrics.LAST_SUCCESS(drive.last_success_unix_time, *labels)
     if drive.poll_seconds is not None:

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 from exporter.io.drive_events import DriveEvent
 from exporter.pages.views import DriveFacts, DriveView
 from exporter.probe.slc_results import SlcResult
-from exporter.smart.drive_record import key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +76,8 @@ class HistoryReader:
         )
 
     def _wear_of(self, facts: DriveFacts) -> Sequence[tuple[float, float]]:
-        key = None if facts.smart is None else key_of(facts.smart.identity)
-        return () if self._wear is None or key is None else self._wear.year(key)
+        key = "" if facts.smart is None else facts.smart.key
+        return self._wear.year(key) if self._wear is not None and key else ()
 
 
 def _probes(rounds: Mapping[str, Any], identity: str) -> Iterator[ProbeRounds]:

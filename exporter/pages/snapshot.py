@@ -284,7 +284,8 @@ def drive_facts(
             )
     for drive in watched:
         name = drive.label
-        if name in facts and not drive.is_missing:
+        is_there = drive.up or drive.is_known
+        if not is_there or (name in facts and not drive.is_missing):
             continue
         if name in facts:
             name = f"{name} {drive.serial}"  # another drive has the name now

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from typing import NamedTuple
 
+from exporter.drives.drive_identity import usable_wwn
 from exporter.drives.health import DriveIdentity
 from exporter.errors import ConfigError
 from exporter.linux import device_nodes
@@ -117,10 +118,10 @@ def is_same_drive(one: Answer, other: Answer) -> bool:
     """True if two addresses lead to one drive.
 
     Two slots of one controller are two drives. If both addresses report a WWN, equal WWNs mean one
-    drive. The exception is two kernel devices with different serial numbers: some NVMe drives all
-    have the same WWN (NVME_QUIRK_BOGUS_NID of Linux). If a WWN is missing, equal serial number,
-    model and capacity mean one drive. The exception is two kernel devices, because cheap drives
-    share serial numbers.
+    drive. The exception is two kernel devices, or two drives of one protocol, with different serial
+    numbers: some makers give all drives of a batch one WWN (NVME_QUIRK_BOGUS_NID of Linux). If a
+    WWN is missing, equal serial number, model and capacity mean one drive. The exception is two
+    kernel devices, because cheap drives share serial numbers.
     """
     a, b = one.identity, other.identity
     if _are_two_slots(one.attachment_point, other.attachment_point):
@@ -129,7 +130,9 @@ def is_same_drive(one: Answer, other: Answer) -> bool:
     wwns = usable_wwn(a.wwn), usable_wwn(b.wwn)
     if None not in wwns:
         differ = bool(a.serial and b.serial and a.serial != b.serial)
-        return wwns[0] == wwns[1] and not (both_direct and differ)
+        # A controller may translate the serial number of a SATA drive to that of a SCSI drive.
+        is_exact = both_direct or a.protocol is b.protocol is not None
+        return wwns[0] == wwns[1] and not (is_exact and differ)
     if both_direct or not a.serial:
         return False
     return (a.serial, a.model, a.capacity_bytes) == (b.serial, b.model, b.capacity_bytes)
@@ -157,18 +160,6 @@ def deduplicated(answers: Sequence[Answer]) -> tuple[tuple[Answer, ...], ...]:
             group = [answers[k] for k in members]
             groups.append(tuple(sorted(group, key=lambda a: (-a.weight, not a.is_direct))))
     return tuple(groups)
-
-
-def usable_wwn(wwn: str | None) -> str | None:
-    """Returns a WWN in lower case; None if it is missing or not filled in.
-
-    In a WWN that is not filled in, all digits after the first are equal, as in
-    naa.5000000000000000.
-    """
-    text = (wwn or "").strip().lower()
-    digits = text.rpartition(".")[2]
-    # The first digit is not compared: in "naa." names it is the format of the name.
-    return text if len(set(digits[1:])) > 1 else None
 
 
 def _are_two_slots(one: AttachmentPoint, other: AttachmentPoint) -> bool:

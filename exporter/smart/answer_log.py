@@ -23,6 +23,17 @@ class AnswerLog:
         self._warned_at: dict[Address, float] = {}
         #: The drives whose last line was the warning.
         self._silent: set[Address] = set()
+        #: The addresses at which no drive has ever answered, and that were logged.
+        self._empty: set[Address] = set()
+
+    def record_empty(self, address: Address, message: str) -> None:
+        """Logs once that no drive answers at an address, where none was ever seen.
+
+        message: the reason, as text for people.
+        """
+        if address not in self._empty:
+            self._empty.add(address)
+            log.info("no drive answers at %s: %s", address, message or "no reason is known")
 
     def record(
         self, address: Address, *, answers: bool, message: str, name: Callable[[], str]
@@ -47,5 +58,6 @@ class AnswerLog:
     def keep(self, addresses: Collection[Address]) -> None:
         """Forgets the drives that are not in `addresses`."""
         self._silent.intersection_update(addresses)
+        self._empty.intersection_update(addresses)
         for address in self._warned_at.keys() - addresses:
             del self._warned_at[address]

@@ -82,6 +82,7 @@ class Candidate:
         path if there is none.
     protocol: the presumed protocol. None means that only the drive itself can report it.
     configured: True if the drive is in the settings (`Selection.drives`).
+    found: False if only the settings name the drive: it may be an empty slot of a controller.
     volume: True if this may be a RAID volume, whose drives have addresses of their own. A volume
         that does not answer is not a failure.
     interval_seconds, timeout_seconds: the drive's own values of `Override`; None means that the
@@ -92,6 +93,7 @@ class Candidate:
     adapter: str
     protocol: Protocol | None = None
     configured: bool = False
+    found: bool = True
     volume: bool = False
     interval_seconds: float | None = None
     timeout_seconds: float | None = None
@@ -225,13 +227,15 @@ def _add_configured(
             return
         # Two configured types at one path are two drives of a USB dock: usbjmicron,0 and
         # usbjmicron,1.
-        point = AttachmentPoint(point.place, address.type)
+        point, before = AttachmentPoint(point.place, address.type), None
     elif before is not None and not address.type:
         address = Address(address.path, before.address.type)
     guess = None if addressing.slot(address) else _guess(address.type)
     if guess is None and before is not None:
         guess = before.protocol
-    by_point[point] = Candidate(address, _adapter(address, nodes), guess, configured=True)
+    adapter = _adapter(address, nodes)
+    found = before is not None
+    by_point[point] = Candidate(address, adapter, guess, configured=True, found=found)
 
 
 def _guess(kind: str) -> Protocol | None:

@@ -7,12 +7,12 @@ volume.
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 
+from exporter.drives.drive_identity import usable_wwn
 from exporter.drives.health import DriveIdentity
 from exporter.linux import device_nodes
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.smart import addressing
-from exporter.smart.addressing import usable_wwn
 from exporter.smart.smartctl import Address
 
 

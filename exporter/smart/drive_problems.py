@@ -12,7 +12,6 @@ from enum import IntEnum
 from exporter.drives.firmware import FirmwareIssue
 from exporter.drives.health import DriveHealth, EnduranceSource
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.smart.poll_document import PollResult
 
 _HOUR = 3600.0
 _DAY = 24 * _HOUR
@@ -76,13 +75,10 @@ class Answers:
     """The drives of a host after one poll of each, as far as they were polled in time.
 
     drives: the state of each drive.
-    must_answer: labels of the drives that are certainly present. If one of them does not answer or
-        is not polled in time, it has failed, or another drive on the same host adapter has failed.
     problem: why the scan for drives failed, as text for people; empty if it did not fail.
     """
 
     drives: tuple[WatchedDrive, ...]
-    must_answer: frozenset[str] = frozenset()
     problem: str = ""
 
 
@@ -117,17 +113,13 @@ class CheckThresholds:
     pending_sectors: int = 2
 
 
-def problems(
-    drive: WatchedDrive, thresholds: CheckThresholds, *, must_answer: bool = False
-) -> tuple[Problem, ...]:
+def problems(drive: WatchedDrive, thresholds: CheckThresholds) -> tuple[Problem, ...]:
     """Returns the problems of a drive, most urgent first.
 
     A drive without SMART data has at least one problem, with status UNKNOWN if nothing worse is
     known.
-
-    must_answer: True if the drive is certainly present. A failed poll is then CRITICAL.
     """
-    result = list(_poll_problems(drive, must_answer))
+    result = list(_poll_problems(drive))
     if drive.health is not None:
         result += _reported_failures(drive.health)
         result += _wear_problems(drive.health, thresholds)
@@ -163,7 +155,7 @@ def percent(ratio: float) -> str:
     return f"{hundredths:.1f} %" if 0 < hundredths < 0.95 else f"{hundredths:.0f} %"
 
 
-def _poll_problems(drive: WatchedDrive, must_answer: bool) -> Iterator[Problem]:
+def _poll_problems(drive: WatchedDrive) -> Iterator[Problem]:
     """Yields at most one problem: the drive is missing, does not answer, or has no SMART data."""
     why = f": {drive.message}" if drive.message else ""
     if drive.is_missing:
@@ -179,20 +171,15 @@ def _poll_problems(drive: WatchedDrive, must_answer: bool) -> Iterator[Problem]:
             "it does not answer: smartctl hangs in the kernel and cannot be ended",
             "Copy its data elsewhere while it can be read. A restart of the host ends smartctl.",
         )
-    elif not drive.up and drive.was_reached and drive.last_success_unix_time is not None:
-        yield Problem(Status.CRITICAL, f"it no longer answers{why}", _CHECK_CABLE)
-    elif not drive.up and drive.was_reached and _has_failed(drive, must_answer):
-        yield Problem(Status.CRITICAL, f"it does not answer{why}", _CHECK_CABLE)
-    elif not drive.up and must_answer:
-        yield Problem(Status.CRITICAL, drive.message or "it was not polled in time", _CHECK_CABLE)
+    elif drive.never_answered:
+        yield Problem(Status.UNKNOWN, f"no drive has ever answered here{why}")
+    elif drive.is_lost:
+        since = "no longer answers" if drive.last_success_unix_time else "does not answer"
+        yield Problem(Status.CRITICAL, f"it {since}{why}", _CHECK_CABLE)
     elif drive.health is None:
         yield Problem(Status.UNKNOWN, drive.message or "it has not been polled yet")
     elif drive.health.unreadable:
         yield Problem(Status.UNKNOWN, drive.health.unreadable)
-
-
-def _has_failed(drive: WatchedDrive, must_answer: bool) -> bool:
-    return must_answer or bool(drive.polls.get(PollResult.TIMED_OUT.value))
 
 
 def _expected_failures(drive: WatchedDrive, thresholds: CheckThresholds) -> Iterator[Problem]:

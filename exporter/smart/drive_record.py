@@ -1,23 +1,19 @@
 """Keeps the state of one drive: identity, health, and the earlier values that these need.
 
 The state is built from poll documents; each is the result of one poll. What a drive does not
-report is taken from its earlier documents, from the kernel, or from the inventory (the list of all
-drives ever seen). Once a day a poll also reads the error and self-test logs: the daily poll.
+report is taken from its earlier documents. Once a day a poll also reads the error and self-test
+logs: the daily poll.
 """
 
 from dataclasses import replace
 
 from exporter.drives import firmware, smart_report
+from exporter.drives.drive_identity import identity_key, is_same_identity
 from exporter.drives.firmware import FirmwareIssue
 from exporter.drives.health import DriveHealth, DriveIdentity, UnitSource
-from exporter.drives.watched_drive import WatchedDrive
 from exporter.drives.wear_counter import WearObservation
 from exporter.drives.written_bytes import unit_matches_kernel
-from exporter.linux.device_identity import DeviceIdentity
-from exporter.smart.addressing import usable_wwn
-from exporter.smart.inventory import KnownDrive
 from exporter.smart.poll_document import PollDocument, PollResult
-from exporter.smart.smartctl import Address
 
 #: Values that only daily polls report are used for this time, in seconds.
 _DAILY_SECONDS = 2 * 86_400.0
@@ -85,6 +81,28 @@ class DriveRecord:
         return self.document.result not in _NOT_REACHED
 
     @property
+    def is_nameless(self) -> bool:
+        """True if the drive has answered, and reports neither WWN nor serial number."""
+        return self.answered_at is not None and identity_key(self.identity) is None
+
+    def was_polled(self, now: float, max_age_intervals: float) -> bool:
+        """True if the last poll is not older than the maximum age.
+
+        now: Unix time in seconds. max_age_intervals: the maximum age in poll intervals.
+        """
+        return self._is_recent(self.document.began_at, now, max_age_intervals)
+
+    def is_fresh(self, now: float, max_age_intervals: float) -> bool:
+        """True if the health is not older than the maximum age. The arguments are the same."""
+        at = self.answered_at
+        return at is not None and self._is_recent(at, now, max_age_intervals)
+
+    def _is_recent(self, then: float, now: float, max_age_intervals: float) -> bool:
+        # `then` may be in the future, if the clock was set back since.
+        interval = max(self.document.interval_seconds, 60.0)
+        return abs(now - then) <= max_age_intervals * interval
+
+    @property
     def has_log_data(self) -> bool:
         """True if a daily poll of this drive has succeeded."""
         return self._daily is not None
@@ -127,7 +145,7 @@ class DriveRecord:
     def _answered(self, document: PollDocument, kernel_written_bytes: int | None) -> None:
         found = smart_report.parse_report(document.report)
         identity = _continued(self.identity, found.identity)
-        if key_of(identity) != key_of(self.identity):
+        if _is_other_drive(self.identity, identity):
             self._reset()
         health, at = found.health, document.began_at
         if document.is_daily:
@@ -175,24 +193,20 @@ class DriveRecord:
         return health
 
 
-def key_of(identity: DriveIdentity) -> str | None:
-    """Returns a key that identifies a drive during its whole life; None if it reports too little.
-
-    The key is the WWN. Without a usable WWN it is the model and the serial number.
-    """
-    model, serial = identity.model or "", identity.serial
-    return usable_wwn(identity.wwn) or (f"{model} {serial}" if serial else None)
+def _is_other_drive(before: DriveIdentity, now: DriveIdentity) -> bool:
+    """True if the identities name two drives. Drives without any name count as one drive."""
+    has_name = identity_key(before) is not None or identity_key(now) is not None
+    return has_name and not is_same_identity(before, now)
 
 
 def _continued(before: DriveIdentity, now: DriveIdentity) -> DriveIdentity:
     """Returns the identity of a drive after a poll: the new one, or the old one if it is better.
 
-    The old one is kept if the new one has no key (see `key_of`) and does not name another model: a
-    drive that reports less than before is taken for the same drive.
+    The old one is kept if the new one has no key (see `identity_key`) and does not name another
+    model: a drive that reports less than before is taken for the same drive.
     """
-    if key_of(now) is None and key_of(before) is not None and now.model in (None, before.model):
-        return before
-    return now
+    is_less = identity_key(now) is None and identity_key(before) is not None
+    return before if is_less and now.model in (None, before.model) else now
 
 
 def _completed(health: DriveHealth, daily: DriveHealth) -> DriveHealth:
@@ -202,64 +216,3 @@ def _completed(health: DriveHealth, daily: DriveHealth) -> DriveHealth:
     # smartctl sets these bits only if it reads the logs of a daily poll.
     exit_status = health.exit_status | daily.exit_status & _DAILY_EXIT_BITS
     return replace(health, exit_status=exit_status, **missing)
-
-
-def completed_identity(
-    identity: DriveIdentity, kernel: DeviceIdentity | None, known: KnownDrive | None
-) -> DriveIdentity:
-    """Returns the identity of a drive, completed if it has no serial number.
-
-    The missing values are taken from the kernel's identity if it has a serial number, else from the
-    inventory if the model is the same or unknown.
-
-    kernel: the identity that the kernel reports; None means unknown.
-    known: the drive that the inventory has at the address; None if there is none.
-    """
-    if identity.serial:
-        return identity
-    other: DeviceIdentity | KnownDrive | None = kernel if kernel and kernel.serial else None
-    if other is None and known is not None and identity.model in (None, known.model):
-        other = known
-    if other is None:
-        return identity
-    return replace(
-        identity,
-        model=identity.model or other.model,
-        serial=other.serial,
-        firmware=identity.firmware or other.firmware,
-        wwn=identity.wwn or other.wwn,
-    )
-
-
-def with_kernel_limits(
-    health: DriveHealth | None, kernel: DeviceIdentity | None
-) -> DriveHealth | None:
-    """Returns the health, with the kernel's temperature limits if smartctl reports none.
-
-    smartctl before 7.4 does not report the limits. None means that there is no health.
-    """
-    if health is None or kernel is None:
-        return health
-    warning, critical = health.temperature_warning_celsius, health.temperature_critical_celsius
-    if warning is not None or critical is not None:
-        return health
-    return replace(
-        health,
-        temperature_warning_celsius=kernel.temperature_warning_celsius,
-        temperature_critical_celsius=kernel.temperature_critical_celsius,
-    )
-
-
-def missing_drive(known: KnownDrive) -> WatchedDrive:
-    """Returns the state of a drive that is in the inventory and was not found any more."""
-    return WatchedDrive(
-        label=known.label,
-        serial=known.serial or "",
-        address=str(Address(known.path, known.type)),
-        identity=DriveIdentity(
-            model=known.model, serial=known.serial, firmware=known.firmware, wwn=known.wwn
-        ),
-        message="it was present before and is not found any more; if it was removed, run "
-        f"`ssd-exporter forget {known.names[0]}`",
-        is_missing=True,
-    )

@@ -8,48 +8,39 @@ on one thread, and other threads read the state. A lock protects it.
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from exporter.clock import Clock
+from exporter.drives.drive_identity import identity_key, is_same_identity
 from exporter.drives.health import DriveHealth, DriveIdentity
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.linux import device_nodes
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.device_nodes import DeviceNodes
-from exporter.smart import forgetting
+from exporter.smart import forgetting, presence
 from exporter.smart.answer_log import AnswerLog
 from exporter.smart.drive_labels import blocks_behind, labels
-from exporter.smart.drive_record import (
-    DriveRecord,
+from exporter.smart.drive_record import DriveRecord
+from exporter.smart.first_documents import FirstDocuments, no_document
+from exporter.smart.inventory import Inventory, KnownDrive, Sighting
+from exporter.smart.poll_document import Heartbeat, PollDocument, PollResult
+from exporter.smart.presence import HostContext
+from exporter.smart.smartctl import Address
+from exporter.smart.watched_drives import (
+    Place,
+    answering_drive,
     completed_identity,
-    key_of,
     missing_drive,
+    silent_drive,
     with_kernel_limits,
 )
-from exporter.smart.inventory import Inventory, Sighting
-from exporter.smart.poll_document import Heartbeat, PollDocument
-from exporter.smart.smartctl import Address
+from exporter.wear.wear_feed import WearFeed
 from exporter.wear.wear_recorder import WearRecorder
 
 #: If no heartbeat arrives during this number of heartbeat intervals, the poller is considered to
 #: have ended.
 _FRESH_INTERVALS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class HostContext:
-    """Values about devices that other parts of the monitor provide.
-
-    disks: returns the kernel's identity of each disk, keyed by name.
-    written_bytes: returns the bytes that the kernel has written to the device with a given name
-        since it appeared; None means unknown.
-    rated_bytes: the configured rated endurance in bytes, keyed by label.
-    """
-
-    disks: Callable[[], Mapping[str, DeviceIdentity]]
-    written_bytes: Callable[[str], int | None]
-    rated_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
 class DriveRegistry:
@@ -85,13 +76,11 @@ class DriveRegistry:
         self._root = root
         self._context = context
         self._inventory = inventory
-        self._wear = wear
+        self._wear = WearFeed(wear)
         self._max_age_intervals = max_age_intervals
-        self._first_answer_seconds = first_answer_seconds
+        self._first_documents = FirstDocuments(clock, first_answer_seconds)
         self._answer_log = answer_log
         self._drives: dict[Address, DriveRecord] = {}
-        #: When a heartbeat first listed each drive that has no document, in monotonic seconds.
-        self._without_document: dict[Address, float] = {}
         self._heartbeat: Heartbeat | None = None
         self._nodes = DeviceNodes()
         self._labels: dict[Address, str] = {}
@@ -126,9 +115,8 @@ class DriveRegistry:
             drive.record(document, self._context.written_bytes(label))
             if label:
                 self._log_poll(address)
-            key, seen = key_of(drive.identity), drive.wear()
-            if drive.answers and self._wear and key and seen:
-                self._wear.record(key, seen, self._context.rated_bytes.get(label))
+            self._wear.add(address)
+            self._record_wear(address)
 
     def update(self, heartbeat: Heartbeat) -> None:
         """Replaces the list of drives by that of a heartbeat, and updates the inventory."""
@@ -151,20 +139,30 @@ class DriveRegistry:
                 self._labels = labels(present, self._nodes)
                 for address in new:
                     self._log_poll(address)
-            now = self._clock.monotonic()
-            self._without_document = {
-                address: self._without_document.get(address, now)
-                for address in present
-                if address not in self._drives
-            }
-            for address, since in self._without_document.items():
-                if now - since >= self._first_answer_seconds:
-                    self._log_answer(address, answers=False, message=_no_result(now - since))
+            first = self._first_documents
+            first.expect(address for address in present if address not in self._drives)
+            self._wear.keep(present)
+            for address, seconds in first.waiting():
+                if seconds >= first.limit_seconds:
+                    self._log_answer(address, answers=False, message=no_document(seconds))
             if self._answer_log is not None:
                 self._answer_log.keep(present)
             identities = {address: drive.identity for address, drive in self._drives.items()}
             self._blocks = blocks_behind(identities, self._nodes, self._context.disks())
             self._update_inventory(heartbeat)
+            if first.are_over:
+                self.settle()
+
+    def settle(self) -> None:
+        """Gives each drive its key, and passes on the wear that has waited for it.
+
+        It is called when all drives of the host are known: then it is clear which of them share a
+        WWN or a serial number. A command calls it after its last poll.
+        """
+        with self._lock:
+            self._inventory.assign_keys()
+            for address in self._drives:
+                self._record_wear(address)
 
     def forget(self, directory: Path, save: Callable[[], None]) -> None:
         """Drops the missing drives that are named by requests in the state directory.
@@ -196,7 +194,7 @@ class DriveRegistry:
         with self._lock:
             self._context = replace(self._context, rated_bytes=rated_bytes)
             self._max_age_intervals = max_age_intervals
-            self._first_answer_seconds = first_answer_seconds
+            self._first_documents.limit_seconds = first_answer_seconds
 
     def to_state(self) -> list[dict[str, object]]:
         """Returns the inventory as plain values for the state file."""
@@ -219,11 +217,10 @@ class DriveRegistry:
         """
         for address, shown in self._labels.items():
             drive = self._drives.get(address) if shown == label else None
-            at = None if drive is None else drive.answered_at
-            if drive is not None and at is not None:
-                if not self._is_recent(drive, at, self._clock.wall()):
-                    return None
-                return with_kernel_limits(drive.health, self._context.disks().get(label))
+            if drive is not None and drive.answered_at is not None:
+                is_fresh = drive.is_fresh(self._clock.wall(), self._max_age_intervals)
+                kernel = self._context.disks().get(label)
+                return with_kernel_limits(drive.health, kernel) if is_fresh else None
         return None
 
     def watched(self) -> list[WatchedDrive]:
@@ -242,13 +239,16 @@ class DriveRegistry:
                 self._watched(address, drive, now, disks, is_stuck=address in stuck)
                 for address, drive in self._drives.items()
                 if address in self._labels
-                and (address in polled or self._is_recent(drive, drive.document.began_at, now))
+                and (address in polled or drive.was_polled(now, self._max_age_intervals))
             ]
             found += self._silent(polled, stuck, disks)
             missing = [missing_drive(known) for known in self._inventory.missing]
+        # At the address of a missing drive no other drive has answered.
+        gone = {drive.label for drive in missing}
+        found = [each for each in found if each.up or each.is_known or each.label not in gone]
         found.sort(key=lambda drive: (len(drive.label), drive.label))
-        # A drive that has not reported an identity may have the label of a missing drive. The
-        # missing drive is then left out, because labels and serial numbers must be unique.
+        # A drive that has not reported an identity may have the label and serial number of a
+        # missing drive, which is then left out: they must be unique.
         shown = {(drive.label, drive.serial) for drive in found}
         return found + [each for each in missing if (each.label, each.serial) not in shown]
 
@@ -257,15 +257,18 @@ class DriveRegistry:
         sightings = []
         for address in addresses:
             drive = self._drives.get(address)
-            who = drive.identity if drive and key_of(drive.identity) else None
+            if (
+                drive
+                and drive.document.result == PollResult.NO_ANSWER
+                and not self._is_listed(address)
+            ):
+                continue  # the slot is empty now
+            who = drive.identity if drive and identity_key(drive.identity) else None
             label = self._labels.get(address, address.path)
             sightings.append(Sighting(address, label, who))
-        now = self._clock.monotonic()
         # A drive for which no document arrives must not prevent other drives from being found to be
         # missing.
-        complete = heartbeat.scanned_at is not None and all(
-            now - since >= self._first_answer_seconds for since in self._without_document.values()
-        )
+        complete = heartbeat.scanned_at is not None and self._first_documents.are_over
         before = {(drive.names, drive.missing) for drive in self._inventory.drives}
         self._inventory.update(sightings, self._clock.wall(), complete=complete)
         if before != {(drive.names, drive.missing) for drive in self._inventory.drives}:
@@ -281,29 +284,62 @@ class DriveRegistry:
     def _silent(
         self, polled: set[Address], stuck: set[Address], disks: Mapping[str, DeviceIdentity]
     ) -> Iterator[WatchedDrive]:
-        """Yields the drives for which no document arrived in time, with the kernel's identity.
+        """Yields the drives for which no document arrived in time, with the kernel's identity."""
+        limit_seconds = self._first_documents.limit_seconds
+        for address, seconds in self._first_documents.waiting():
+            is_shown = address in polled and address in self._labels
+            if is_shown and (seconds >= limit_seconds or address in stuck):
+                place = self._place(address, disks, is_stuck=address in stuck)
+                yield silent_drive(place, no_document(seconds))
 
-        The agent may be unable to write their documents, or the documents are not valid, or many
-        other drives on the same host adapter hang and are polled before.
+    def _place(
+        self, address: Address, disks: Mapping[str, DeviceIdentity], *, is_stuck: bool
+    ) -> Place:
+        label = self._labels[address]
+        return Place(
+            address,
+            label,
+            disks.get(label),
+            self._known_at(address),
+            self.is_known(address),
+            is_stuck,
+            self._blocks.get(address, ()),
+        )
+
+    def is_known(self, address: Address) -> bool:
+        """True if a drive has answered at an address, or is certainly there."""
+        drive = self._drives.get(address)
+        if drive is not None and (drive.answers or drive.is_nameless):
+            return True
+        return self._inventory.at(address) is not None or self._is_listed(address)
+
+    def _is_listed(self, address: Address) -> bool:
+        """True if the kernel, the controller or a scan lists a drive at an address."""
+        heartbeat, label = self._heartbeat, self._labels.get(address, "")
+        only_configured = heartbeat is not None and tuple(address) in heartbeat.only_configured
+        return presence.is_certain(
+            address, label, self._nodes, self._context, only_configured=only_configured
+        )
+
+    def _known_at(self, address: Address) -> KnownDrive | None:
+        """Returns what the inventory knows about the drive at an address.
+
+        None if the inventory still has the drive that was there before.
         """
-        now = self._clock.monotonic()
-        for address, since in self._without_document.items():
-            is_stuck = address in stuck
-            if address not in polled or address not in self._labels or address in self._drives:
-                continue
-            if now - since < self._first_answer_seconds and not is_stuck:
-                continue
-            label = self._labels[address]
-            identity = completed_identity(
-                DriveIdentity(), disks.get(label), self._inventory.at(address)
-            )
-            yield WatchedDrive(
-                label=label,
-                serial=identity.serial or "",
-                address=str(address),
-                identity=identity,
-                message=_no_result(now - since),
-                is_stuck=is_stuck,
+        known, drive = self._inventory.at(address), self._drives.get(address)
+        if known is None or drive is None or identity_key(drive.identity) is None:
+            return known
+        return known if is_same_identity(drive.identity, known) else None
+
+    def _record_wear(self, address: Address) -> None:
+        drive, known = self._drives.get(address), self._known_at(address)
+        if drive is not None and self._wear.is_waiting(address):
+            self._wear.pass_on(
+                address,
+                drive.wear() if drive.answers else None,
+                key=known.key if known else None,
+                former_key=known.former_key if known else "",
+                rated_bytes=self._context.rated_bytes.get(self._labels.get(address, "")),
             )
 
     def _log_poll(self, address: Address) -> None:
@@ -316,10 +352,14 @@ class DriveRegistry:
             self._log_answer(address, answers=drive.answers, message=drive.document.message)
 
     def _log_answer(self, address: Address, *, answers: bool, message: str) -> None:
-        if self._answer_log is not None:
-            self._answer_log.record(
-                address, answers=answers, message=message, name=lambda: self._name(address)
-            )
+        if self._answer_log is None:
+            return
+        if not answers and not self.is_known(address):
+            self._answer_log.record_empty(address, message)
+            return
+        self._answer_log.record(
+            address, answers=answers, message=message, name=lambda: self._name(address)
+        )
 
     def _name(self, address: Address) -> str:
         """Returns the address of a drive, with its model and serial number as far as known."""
@@ -333,14 +373,6 @@ class DriveRegistry:
         details = ", ".join(text for text in known if text)
         return f"{address} ({details})" if details else str(address)
 
-    def _is_recent(self, drive: DriveRecord, then: float, now: float) -> bool:
-        """True if the time `then` is at most the maximum age away from `now`.
-
-        `then` may be in the future, if the clock was set back since.
-        """
-        interval = max(drive.document.interval_seconds, 60.0)
-        return abs(now - then) <= self._max_age_intervals * interval
-
     def _watched(
         self,
         address: Address,
@@ -350,32 +382,10 @@ class DriveRegistry:
         *,
         is_stuck: bool,
     ) -> WatchedDrive:
-        document, label = drive.document, self._labels[address]
-        kernel, known = disks.get(label), self._inventory.at(address)
-        identity = completed_identity(drive.identity, kernel, known)
-        at = drive.answered_at
-        is_fresh = at is not None and self._is_recent(drive, at, now)
-        key = key_of(drive.identity)
-        wearout = self._wear.remaining(key, now) if self._wear and key else None
-        return WatchedDrive(
-            label=label,
-            serial=identity.serial or "",
-            address=str(address),
-            identity=identity,
-            up=drive.answers,
-            was_reached=drive.was_reached,
-            has_log_data=drive.has_log_data,
-            health=with_kernel_limits(drive.health, kernel) if is_fresh else None,
-            last_success_unix_time=document.last_success_at,
-            poll_seconds=document.seconds,
-            polls=document.counts,
-            message=document.message,
-            firmware_issues=drive.firmware_issues,
-            wearout_seconds=None if wearout is None else wearout[1],
-            wearout_method="" if wearout is None else wearout[0],
-            blocks=self._blocks.get(address, ()),
-            is_stuck=is_stuck,
-        )
+        place = self._place(address, disks, is_stuck=is_stuck)
+        is_fresh = drive.is_fresh(now, self._max_age_intervals)
+        wearout = self._wear.remaining(place.key, now)
+        return answering_drive(place, drive, is_fresh=is_fresh, wearout=wearout)
 
 
 def is_live(heartbeat: Heartbeat, now: float) -> bool:
@@ -384,10 +394,6 @@ def is_live(heartbeat: Heartbeat, now: float) -> bool:
     now: the current wall time in seconds of Unix time.
     """
     return abs(now - heartbeat.at) <= _FRESH_INTERVALS * heartbeat.interval_seconds
-
-
-def _no_result(seconds: float) -> str:
-    return f"no result of a poll arrived within {seconds:.0f} s"
 
 
 def _nothing() -> None:

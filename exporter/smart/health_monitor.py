@@ -19,16 +19,17 @@ from exporter.config import Settings, SmartSource
 from exporter.drives.wearout import WearoutRules
 from exporter.errors import CommandError, NotAvailable, ParseError, ReadError, SourceError
 from exporter.linux import capabilities
-from exporter.linux.device_identity import DeviceIdentity
+from exporter.linux.device import Device
 from exporter.linux.files import Parsed
 from exporter.programs.children import Children
 from exporter.smart import polling_plan
 from exporter.smart.answer_log import AnswerLog
 from exporter.smart.document_directory import DocumentReader
-from exporter.smart.drive_registry import DriveRegistry, HostContext, is_live
+from exporter.smart.drive_registry import DriveRegistry, is_live
 from exporter.smart.inventory import Inventory
 from exporter.smart.poll_document import Heartbeat, parse_heartbeat, parse_poll_document
 from exporter.smart.poller import HEARTBEAT_SECONDS, Poller
+from exporter.smart.presence import HostContext, empty_devices
 from exporter.wear.wear_recorder import WearRecorder
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ _FIRST_ANSWER_MARGIN_SECONDS = 30.0
 class HealthMonitor:
     """Holds the source of poll documents (`source`), the drives and the wear recorder (`wear`).
 
-    disks: returns the identity of each block device as the kernel reports it, keyed by name.
+    devices: returns the block devices as the kernel reports them, keyed by name.
     written_bytes: returns the bytes that the kernel has written to the device with a given name
         since boot; None means unknown.
     children: creates the object that runs smartctl.
@@ -72,7 +73,7 @@ class HealthMonitor:
         clock: Clock,
         collector_status: CollectorStatus,
         *,
-        disks: Callable[[], Mapping[str, DeviceIdentity]],
+        devices: Callable[[], Mapping[str, Device]],
         written_bytes: Callable[[str], int | None],
         children: Callable[[], Children],
         saved_inventory: Any,
@@ -88,7 +89,12 @@ class HealthMonitor:
             clock,
             path.sysfs,
             path.rootfs,
-            HostContext(disks, written_bytes, polling_plan.rated_bytes(settings)),
+            HostContext(
+                lambda: {name: device.identity for name, device in devices().items()},
+                written_bytes,
+                polling_plan.rated_bytes(settings),
+                lambda: empty_devices(devices()),
+            ),
             inventory=Inventory(saved_inventory),
             wear=self.wear,
             max_age_intervals=settings.smart.max_age_intervals,

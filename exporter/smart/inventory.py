@@ -1,6 +1,7 @@
 """Keeps the inventory of all drives ever seen, so that a missing drive is reported after a reboot.
 
-It does no I/O: the daemon saves the inventory in its state file.
+It also gives each drive the key under which its wear history is stored. It does no I/O: the daemon
+saves the inventory in its state file.
 """
 
 import logging
@@ -9,8 +10,13 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from exporter import untrusted_file
+from exporter.drives.drive_identity import (
+    identity_key,
+    identity_keys,
+    is_same_identity,
+    usable_wwn,
+)
 from exporter.drives.health import DriveIdentity
-from exporter.smart.addressing import usable_wwn
 from exporter.smart.smartctl import Address
 
 log = logging.getLogger(__name__)
@@ -32,6 +38,10 @@ class KnownDrive:
     first_seen_unix_time, last_seen_unix_time: when it first and last answered, in seconds.
     model, serial, firmware, wwn: its identity. None means that it has not reported the value.
     missing: True if the last complete scan did not find it.
+    key: identifies it in the wear history during its whole life; no two drives have the same. None
+        before `Inventory.assign_keys`, and for a drive that reports too little.
+    former_key: the key of an earlier version of the exporter, if that was the key of another drive
+        too. Empty if there is none.
     """
 
     label: str
@@ -44,6 +54,8 @@ class KnownDrive:
     firmware: str | None = None
     wwn: str | None = None
     missing: bool = False
+    key: str | None = None
+    former_key: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,8 +79,10 @@ def restored(row: Any) -> KnownDrive | None:
         return None
     values: dict[str, Any] = {name: row.get(name) for name in _FIELDS}
     for name, value in values.items():
-        if name in ("label", "path", "type"):
-            usable = isinstance(value, str) and (value != "" or name == "type")
+        if name == "former_key" and value is None:
+            values[name], usable = "", True  # an earlier version has written the row
+        elif name in ("label", "path", "type", "former_key"):
+            usable = isinstance(value, str) and (value != "" or name in ("type", "former_key"))
         elif name.endswith("_unix_time"):
             usable = untrusted_file.number(value, 0, untrusted_file.MAX_UNIX_TIME) is not None
         elif name == "missing":
@@ -77,7 +91,10 @@ def restored(row: Any) -> KnownDrive | None:
             usable = value is None or (isinstance(value, str) and value != "")
         if not usable or (isinstance(value, str) and len(value) > _MAX_TEXT_CHARACTERS):
             return None
-    return KnownDrive(**values)
+    drive = KnownDrive(**values)
+    # An earlier version stored the wear of drives that share a key under this key.
+    is_of_earlier_version = "key" not in row
+    return replace(drive, former_key=identity_key(drive) or "") if is_of_earlier_version else drive
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +114,8 @@ class Sighting:
 class Inventory:
     """All drives that were ever seen and not forgotten. Each drive has one record.
 
-    A drive keeps its record if its address changes. Two records with different serial numbers are
-    two drives. Otherwise the WWNs are compared. If one is missing, the models and the serial
-    numbers are compared. Records with neither WWN nor serial number are the same drive if the
-    address is equal.
+    A drive keeps its record if its address changes (`drive_identity.is_same_identity`). Records
+    with neither WWN nor serial number are the same drive if the address is equal.
 
     kept: the result of `to_state` from the state file. It may be damaged; None means that there is
         no saved inventory.
@@ -117,6 +132,7 @@ class Inventory:
             )
         self._drives = _bounded(_with_unique_names(drives))
         self._is_complete = False
+        self._index()
 
     @property
     def is_complete(self) -> bool:
@@ -142,8 +158,7 @@ class Inventory:
 
         None means that no drive is known there.
         """
-        there = (d for d in self._drives if not d.missing and (d.path, d.type) == address)
-        return next(there, None)
+        return self._at.get(address)
 
     def update(self, sightings: Iterable[Sighting], unix_time: float, *, complete: bool) -> None:
         """Records which drives are present.
@@ -164,6 +179,30 @@ class Inventory:
         now += (replace(drive, missing=drive.missing or complete) for drive in left)
         self._drives = _bounded(_with_unique_names(now))
         self._is_complete = self._is_complete or complete
+        self._index()
+
+    def assign_keys(self) -> None:
+        """Gives each drive without a key one. Call it when all present drives have been polled.
+
+        The key is `drive_identity.identity_key` if no other drive has it. Of drives that share it,
+        each has its serial number appended, and its address if that is shared too.
+        """
+        if all(drive.key is not None for drive in self._drives):
+            return
+        taken = {drive.key for drive in self._drives}
+        keys = identity_keys(dict(enumerate(self._drives)))
+        for index, drive in enumerate(self._drives):
+            key = keys.get(index)
+            if drive.key is not None or key is None:
+                continue
+            key = key[:_MAX_TEXT_CHARACTERS]
+            if key in taken:
+                place = f" @{drive.path} {drive.type}".rstrip()[:_MAX_TEXT_CHARACTERS]
+                key = key[: _MAX_TEXT_CHARACTERS - len(place)] + place
+            taken.add(key)
+            former = "" if drive.former_key == key else drive.former_key
+            self._drives[index] = replace(drive, key=key, former_key=former)
+        self._index()
 
     def forget(self, is_meant: Callable[[KnownDrive], bool]) -> int:
         """Drops the missing drives for which `is_meant` returns True, and returns their number.
@@ -173,6 +212,13 @@ class Inventory:
         before = len(self._drives)
         self._drives = [d for d in self._drives if not (d.missing and is_meant(d))]
         return before - len(self._drives)
+
+    def _index(self) -> None:
+        self._at = {
+            Address(drive.path, drive.type): drive
+            for drive in reversed(self._drives)
+            if not drive.missing
+        }
 
     def to_state(self) -> list[dict[str, Any]]:
         """Returns the drives as plain values for the state file."""
@@ -223,17 +269,11 @@ def _same(sighting: Sighting, drive: KnownDrive) -> bool:
     identity = sighting.identity
     if identity is None:
         return False
-    wwn = usable_wwn(identity.wwn)
-    if identity.serial and drive.serial and identity.serial != drive.serial:
-        return False
-    if wwn and drive.wwn:
-        return wwn == drive.wwn
-    if identity.model and drive.model and identity.model != drive.model:
-        return False
-    if identity.serial and drive.serial:
+    if is_same_identity(identity, drive):
         return True
-    nameless = not (wwn or identity.serial or drive.wwn or drive.serial)
-    return nameless and sighting.address == (drive.path, drive.type)
+    names = (usable_wwn(identity.wwn), identity.serial, drive.wwn, drive.serial)
+    is_model_same = not (identity.model and drive.model and identity.model != drive.model)
+    return not any(names) and is_model_same and sighting.address == (drive.path, drive.type)
 
 
 def _silent_there(sighting: Sighting, drive: KnownDrive) -> bool:

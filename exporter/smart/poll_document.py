@@ -115,6 +115,7 @@ class Heartbeat:
     stuck: path and type of each drive whose smartctl process cannot be ended. A scan that cannot be
         ended has the path "--scan-open".
     problem: why the last scan failed, as text for people; empty if it succeeded.
+    only_configured: path and type of each drive that the settings name and no scan has found.
     """
 
     at: float
@@ -123,6 +124,7 @@ class Heartbeat:
     drives: tuple[tuple[str, str], ...] = ()
     stuck: tuple[tuple[str, str], ...] = ()
     problem: str = ""
+    only_configured: tuple[tuple[str, str], ...] = ()
 
 
 def poll_document(
@@ -304,6 +306,10 @@ def parse_heartbeat(text: bytes) -> Heartbeat:
         drives=values.addresses("drives"),
         stuck=values.addresses("stuck"),
         problem=values.text("problem"),
+        # Agents of earlier versions do not write it.
+        only_configured=()
+        if values.get("only_configured") is None
+        else values.addresses("only_configured"),
     )
 
 

@@ -288,6 +288,11 @@ class Poller:
                 ),
                 stuck=tuple((path, kind) for path, kind in self._stuck()),
                 problem=self._scanner.problem,
+                only_configured=tuple(
+                    (target.address.path, target.address.type)
+                    for target in self._targets
+                    if not self._candidates[target.address].found
+                ),
             )
         )
 

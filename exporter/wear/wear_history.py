@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.drives.wear_counter import DAY, WearObservation
+from exporter.drives.wear_counter import DAY, WearObservation, observations_of_one
 from exporter.wear.wear_database import DRIVES, WearDatabase, storable
 
 log = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ class WearHistory:
         such observations, the later rows are dropped instead, because a clock that was ahead has
         probably dated them.
 
-        key: identifies the drive during its whole life (`drive_record.key_of`).
+        key: identifies the drive during its whole life (`inventory.KnownDrive`).
 
         Raises:
             ValueError: the time of the observation is invalid.
@@ -169,9 +169,19 @@ class WearHistory:
                 )
             self._rows, self._later, self._swept_day = [], {}, day
 
-    def observations(self, key: str) -> tuple[WearObservation, ...]:
-        """Returns a drive's rows in the order of time, followed by its last observation."""
-        key = _name(key)
+    def observations(self, key: str, former_key: str = "") -> tuple[WearObservation, ...]:
+        """Returns a drive's rows in the order of time, followed by its last observation.
+
+        former_key: a key under which an earlier version stored the rows of several drives, of this
+            one too. Those that fit the first row of the present key precede it.
+        """
+        own = self._own_observations(_name(key))
+        if not former_key or not own:
+            return own
+        mixed = self._file.rows(_name(former_key)) or ()
+        return (*observations_of_one(mixed, own[0]), *own)
+
+    def _own_observations(self, key: str) -> tuple[WearObservation, ...]:
         kept = self._file.rows(key) or ()
         last = self._later.get(key)
         rows = {row.at: row for row in kept if last is None or row.at <= last}

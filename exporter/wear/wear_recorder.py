@@ -34,6 +34,7 @@ _WAIT_SECONDS, _FIRST_WAIT_SECONDS = 60.0, 15.0
 class _QueuedObservation(NamedTuple):
     seen: WearObservation
     rated_bytes: int | None
+    former_key: str
 
 
 @dataclass(slots=True)
@@ -41,6 +42,7 @@ class _Estimated:
     wearout: WearoutEstimate | None
     at: float
     rated_bytes: int | None
+    former_key: str
     year: WearYear
 
 
@@ -67,14 +69,17 @@ class WearRecorder:
         self._lock = threading.Lock()
         self._woken = threading.Event()
 
-    def record(self, key: str, seen: WearObservation, rated_bytes: int | None) -> None:
+    def record(
+        self, key: str, seen: WearObservation, rated_bytes: int | None, former_key: str = ""
+    ) -> None:
         """Puts an observation into the queue.
 
-        key: identifies the drive during its whole life (`drive_record.key_of`).
+        key: identifies the drive during its whole life (`inventory.KnownDrive`).
         rated_bytes: the configured rated endurance in bytes; None means that none is configured.
+        former_key: as in `WearHistory.observations`.
         """
         with self._lock:
-            self._queue[key] = _QueuedObservation(seen, rated_bytes)
+            self._queue[key] = _QueuedObservation(seen, rated_bytes, former_key)
 
     def remaining(self, key: str, now: float) -> tuple[str, tuple[float, float, float]] | None:
         """Returns how long the rated endurance of a drive lasts; None if there is no estimate.
@@ -99,10 +104,10 @@ class WearRecorder:
 
         Call it on the thread that calls `process_queue`: it reads the history.
         """
-        history = self._history
-        return missing_reason(
-            [] if history is None else history.observations(key), now, self._rules
-        )
+        history, known = self._history, self._estimated.get(key)
+        former_key = "" if known is None else known.former_key
+        seen = () if history is None else history.observations(key, former_key)
+        return missing_reason(seen, now, self._rules)
 
     def year(self, key: str) -> list[tuple[float, float]]:
         """Returns when the wear of a drive changed in the last 400 days; empty if it is unknown.
@@ -131,13 +136,13 @@ class WearRecorder:
             return
         if self._history is None:
             self._history = self._open()
-        for key, (seen, rated_bytes) in queue.items():
+        for key, queued in queue.items():
             try:
-                new = self._history.record(key, seen)
+                new = self._history.record(key, queued.seen)
             except ValueError:
                 # The time in a poll document may be invalid.
                 continue
-            self._estimate(key, seen.at, rated_bytes, self._history, is_new=new)
+            self._estimate(key, queued, self._history, is_new=new)
         if self._keeps:
             self._history.flush()
 
@@ -148,12 +153,12 @@ class WearRecorder:
             self._history.close()
 
     def _estimate(
-        self, key: str, at: float, rated_bytes: int | None, history: "WearHistory", *, is_new: bool
+        self, key: str, queued: _QueuedObservation, history: "WearHistory", *, is_new: bool
     ) -> None:
-        known = self._estimated.get(key)
-        fresh = known is not None and 0 <= at - known.at < _ESTIMATE_SECONDS
+        (seen, rated_bytes, former_key), known = queued, self._estimated.get(key)
+        fresh = known is not None and 0 <= seen.at - known.at < _ESTIMATE_SECONDS
         if known is None or is_new or not fresh or known.rated_bytes != rated_bytes:
-            observations = history.observations(key)
-            wearout = estimate_wearout(observations, at, self._rules, rated_bytes)
+            observations = history.observations(key, former_key)
+            wearout = estimate_wearout(observations, seen.at, self._rules, rated_bytes)
             year = WearYear(observations)
-            self._estimated[key] = _Estimated(wearout, at, rated_bytes, year)
+            self._estimated[key] = _Estimated(wearout, seen.at, rated_bytes, former_key, year)

@@ -77,6 +77,7 @@ VIRTUAL = drive(
     serial="",
     message="a virtual disk has no SMART",
     polls={},
+    is_known=False,
 )
 
 
@@ -97,10 +98,8 @@ def summary(drives: Sequence[WatchedDrive], **answers: Any) -> str:
     return printed(drives, **answers)[1].partition("\n")[0]
 
 
-def found(
-    health: DriveHealth | None = GOOD, *, must_answer: bool = False, **changes: Any
-) -> list[tuple[Status, str]]:
-    judged = problems(drive(health, **changes), CheckThresholds(), must_answer=must_answer)
+def found(health: DriveHealth | None = GOOD, **changes: Any) -> list[tuple[Status, str]]:
+    judged = problems(drive(health, **changes), CheckThresholds())
     return [(p.status, p.text) for p in judged]
 
 
@@ -242,7 +241,7 @@ def test_a_sleeping_drive_is_ok() -> None:
 
 
 def test_a_drive_that_was_not_polled_yet_is_unknown() -> None:
-    assert [(Status.UNKNOWN, "it has not been polled yet")] == found(None, polls={})
+    assert [(Status.UNKNOWN, "it has not been polled yet")] == found(None, polls={}, is_known=False)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +259,10 @@ def test_a_drive_that_was_not_polled_yet_is_unknown() -> None:
             {"last_success_unix_time": 1.8e9, "message": "no answer within 30 s"},
             "it no longer answers: no answer within 30 s",
         ),
-        ({"polls": {"timed_out": 1}}, "it does not answer"),
+        (
+            {"up": False, "polls": {"timed_out": 1}, "is_known": True},
+            "it does not answer",
+        ),
     ],
     ids=["missing", "stuck", "silent of late", "silent from the first"],
 )
@@ -269,20 +271,20 @@ def test_a_drive_that_does_not_answer_is_critical(changes: dict[str, Any], words
 
 
 @pytest.mark.parametrize("result", ["no_answer", "killed", "unreadable", "timed_out"])
-def test_a_drive_that_must_answer_is_critical_at_the_first_failed_poll(
-    result: str,
-) -> None:
-    said = found(None, must_answer=True, polls={result: 1}, message="No such device")
+def test_a_known_drive_is_critical_at_the_first_failed_poll(result: str) -> None:
+    said = found(None, polls={result: 1}, message="No such device")
     assert [(Status.CRITICAL, "it does not answer: No such device")] == said
 
 
-def test_an_unconfirmed_drive_that_does_not_answer_has_no_smart() -> None:
-    assert [(Status.UNKNOWN, "No such device")] == found(None, message="No such device")
+@pytest.mark.parametrize("result", ["no_answer", "killed", "unreadable", "timed_out"])
+def test_an_address_where_no_drive_has_ever_answered_is_no_failure(result: str) -> None:
+    said = found(None, polls={result: 1}, message="No such device", is_known=False)
+    assert [(Status.UNKNOWN, "no drive has ever answered here: No such device")] == said
 
 
 def test_a_drive_that_was_due_and_not_polled_in_time_is_critical() -> None:
-    said = found(None, must_answer=True, was_reached=False, polls={}, message="not within 40 s")
-    assert [(Status.CRITICAL, "not within 40 s")] == said
+    said = found(None, polls={}, message="not within 40 s")
+    assert [(Status.CRITICAL, "it does not answer: not within 40 s")] == said
 
 
 def test_missing_rights_of_smartctl_are_no_drive_failure() -> None:
@@ -565,20 +567,19 @@ drives_of_any_kind = st.lists(
         mountpoints=st.lists(texts, max_size=6).map(tuple),
         is_stuck=st.booleans(),
         is_missing=st.booleans(),
+        is_known=st.booleans(),
     ),
     max_size=3,
 )
 
 
-@given(drives_of_any_kind, texts, st.booleans(), st.none() | st.integers(40, 200))
+@given(drives_of_any_kind, texts, st.none() | st.integers(40, 200))
 def test_any_drives_fit_the_width_and_one_line_of_summary(
-    drives: list[WatchedDrive], problem: str, owe: bool, width: int | None
+    drives: list[WatchedDrive], problem: str, width: int | None
 ) -> None:
-    must_answer = frozenset(each.label for each in drives if owe)
     columns = "" if width is None else str(width)
-    status, text = printed(drives, COLUMNS=columns, problem=problem, must_answer=must_answer)
-    silent = [each for each in drives if not each.up and not each.is_missing]
-    assert not (owe and silent) or status == Status.CRITICAL
+    status, text = printed(drives, COLUMNS=columns, problem=problem)
+    assert not any(each.is_lost for each in drives) or status == Status.CRITICAL
     assert not problem or status in (Status.WARNING, Status.CRITICAL)
     assert status in (0, 1, 2, 3)
     first, *rest = text.split("\n")

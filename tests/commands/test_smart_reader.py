@@ -92,6 +92,11 @@ class Host:
         return list(self.answers.drives)
 
 
+def lost(host: Host) -> frozenset[str]:
+    """The labels of the drives that are lost."""
+    return frozenset(drive.label for drive in host.answers.drives if drive.is_lost)
+
+
 @pytest.fixture
 def host(tmp_path: Path) -> Host:
     return Host(tmp_path)
@@ -236,7 +241,7 @@ def test_a_listed_drive_without_a_document_was_not_polled(host: Host) -> None:
     (drive,) = host.ask(SmartSource.AUTO)
     assert ("sda", False) == (drive.label, drive.was_reached)
     assert "the agent has not polled it yet" == drive.message
-    assert frozenset() == host.answers.must_answer
+    assert frozenset() == lost(host)
 
 
 def test_a_rejected_document_is_reported(host: Host) -> None:
@@ -256,7 +261,7 @@ def test_a_disk_known_to_the_kernel_must_answer(host: Host, does: str) -> None:
     # A drive that hangs until the timeout must answer too.
     (drive,) = host.ask(timeout_seconds=1.0 if "sleep" in does else PATIENCE_SECONDS)
     assert (False, True) == (drive.up, drive.was_reached)
-    assert {"sda"} == host.answers.must_answer
+    assert {"sda"} == lost(host)
 
 
 def test_a_drive_without_rights_need_not_answer(host: Host) -> None:
@@ -264,7 +269,7 @@ def test_a_drive_without_rights_need_not_answer(host: Host) -> None:
     host.stand_in.says("sda", json.dumps(said), 2)
     (drive,) = host.ask()
     assert not drive.was_reached
-    assert frozenset() == host.answers.must_answer
+    assert frozenset() == lost(host)
 
 
 def test_behind_a_controller_only_a_known_drive_must_answer(host: Host) -> None:
@@ -272,13 +277,13 @@ def test_behind_a_controller_only_a_known_drive_must_answer(host: Host) -> None:
     host.stand_in.does("0", "exit 2")
     behind = SmartDrive("/dev/bus/0", "megaraid,3")
     host.ask(drive=(behind,))
-    assert frozenset() == host.answers.must_answer
+    assert frozenset() == lost(host)
     inventory = Inventory()
     who = DriveIdentity(model="Flashworks S500", serial="S3")
     sighting = Sighting(Address("/dev/bus/0", "megaraid,3"), "bus/0:megaraid,3", who)
     inventory.update([sighting], 1000.0, complete=True)
     host.ask(kept={"inventory": inventory.to_state()}, drive=(behind,))
-    assert {"bus/0:megaraid,3"} == host.answers.must_answer
+    assert {"bus/0:megaraid,3"} == lost(host)
 
 
 RAWIO, ADMIN, MKNOD = 1 << 17, 1 << 21, 1 << 27
@@ -334,7 +339,7 @@ def test_behind_an_unreachable_controller_no_drive_is_missing(
         f" {needed} to reach it; run this command as root or grant the capabilities"
     )
     assert {"sda": [], "bus/0:megaraid,3": [(Status.UNKNOWN, message)]} == judged(host)
-    assert frozenset() == host.answers.must_answer
+    assert frozenset() == lost(host)
 
 
 def test_a_configured_drive_behind_an_unreachable_controller_need_not_answer(host: Host) -> None:
@@ -346,7 +351,7 @@ def test_a_configured_drive_behind_an_unreachable_controller_need_not_answer(hos
     host.ask(kept=knowing(BEHIND), drive=(SmartDrive(*BEHIND),))
     ((status, text),) = judged(host)["bus/0:megaraid,3"]
     assert (Status.UNKNOWN, True) == (status, text.startswith("not polled: it is behind"))
-    assert frozenset() == host.answers.must_answer
+    assert frozenset() == lost(host)
 
 
 def test_cap_mknod_is_not_required_if_the_node_exists(host: Host) -> None:
@@ -460,7 +465,7 @@ def test_a_drive_not_polled_by_the_deadline_must_answer(
         smartctl.says(f"/dev/{name}", "sat", hangs)
     answers = on_fakes(host, smartctl, timeout_seconds=30.0, processes=1)
     assert set(names) == {each.label for each in answers.drives}
-    assert set(names) == answers.must_answer
+    assert all(each.is_lost for each in answers.drives)
     assert any("no answer within 40 s" in d.message for d in answers.drives)
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from exporter.drives.drive_identity import identity_key
 from exporter.drives.smart_report import parse_report
 from exporter.drives.wear_counter import WearObservation
-from exporter.smart.drive_record import key_of
 from exporter.wear.wear_history import WearHistory
 from tests.demo import live_drive
 from tests.demo.live_drive import STEP_SECONDS, LiveDrive
@@ -239,7 +239,7 @@ def _write_history(path: Path, report: Mapping[str, Any]) -> None:
         return
     used, units = health["percentage_used"], health["data_units_written"]
     identity = parse_report(report).identity
-    key = key_of(identity)
+    key = identity_key(identity)
     assert key is not None
     history, now = WearHistory.open(path), time.time()
     for day in range(_HISTORY_DAYS, 0, -1):

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from exporter.drives.drive_identity import identity_key
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.activity import DiskActivity, DiskContext
@@ -17,7 +18,7 @@ from exporter.linux.diskstats import DiskStats
 from exporter.metrics import device_families
 from exporter.metrics.desc import Sample
 from exporter.metrics.smart_collector import drive_samples
-from exporter.smart.drive_record import DriveRecord, key_of
+from exporter.smart.drive_record import DriveRecord
 from exporter.smart.poll_document import PollDocument
 from exporter.wear.wear_recorder import WearRecorder
 from tests.month.demand import Demand
@@ -128,7 +129,7 @@ class MonitoredDrive:
             self._record = DriveRecord(document)
         record = self._record
         record.record(document, None)
-        key, seen = key_of(record.identity), record.wear()
+        key, seen = identity_key(record.identity), record.wear()
         if key and seen:
             self._wear.record(key, seen, None)
             self._wear.process_queue()

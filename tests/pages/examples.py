@@ -393,7 +393,9 @@ def many(number: int, shift: int = 0, *, in_trouble: bool = True) -> HostView:
 
 def bare(shift: int = 0) -> HostView:
     """A host with a virtual disk a minute after the start: no SMART data, names and baselines."""
-    virtual = WatchedDrive("vda", "", "/dev/vda", message="vda is virtual; check SMART on its host")
+    virtual = WatchedDrive(
+        "vda", "", "/dev/vda", message="vda is virtual; check SMART on its host", is_known=False
+    )
     known = facts(
         "vda", virtual, model="", serial="", link_bytes_per_second=None, transport="virtio"
     )

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exporter.drives.drive_identity import usable_wwn
 from exporter.drives.health import DriveIdentity
 from exporter.errors import ConfigError
 from exporter.linux.device_nodes import DeviceNodes
@@ -17,7 +18,6 @@ from exporter.smart.addressing import (
     AttachmentPoint,
     deduplicated,
     is_same_drive,
-    usable_wwn,
 )
 from exporter.smart.smartctl import Address
 
@@ -154,12 +154,6 @@ def test_without_wwn_and_serial_number_no_two_drives_are_the_same() -> None:
 def test_two_slots_of_one_controller_are_two_drives() -> None:
     assert not is_same_drive(slot(0, serial="0123"), slot(1, serial="0123"))
     assert not is_same_drive(slot(0, wwn=WWN_1), slot(1, wwn=WWN_1))
-
-
-def test_an_unset_wwn_is_none() -> None:
-    for text in ("", "naa.5000000000000000", "eui.0000000000000000", "naa.ffffffffffffffff", "0"):
-        assert usable_wwn(text) is None
-    assert "naa.5002538f00000001" == usable_wwn("NAA.5002538F00000001 ")
 
 
 def test_the_address_with_the_most_data_is_used() -> None:

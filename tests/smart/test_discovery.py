@@ -133,9 +133,9 @@ def test_configured_drives_are_polled_in_addition(sys: Sys) -> None:
     rows = perc(sys)
     found = look(sys, *rows, drives=(("/dev/sg7", "cciss,0-1"), ("/dev/twa0", "3ware,2")))
     expected = (
-        Candidate(Address("/dev/sg7", "cciss,0"), "/dev/sg7", configured=True),
-        Candidate(Address("/dev/sg7", "cciss,1"), "/dev/sg7", configured=True),
-        Candidate(Address("/dev/twa0", "3ware,2"), "/dev/twa0", configured=True),
+        Candidate(Address("/dev/sg7", "cciss,0"), "/dev/sg7", configured=True, found=False),
+        Candidate(Address("/dev/sg7", "cciss,1"), "/dev/sg7", configured=True, found=False),
+        Candidate(Address("/dev/twa0", "3ware,2"), "/dev/twa0", configured=True, found=False),
     )
     assert expected == found[len(rows) :]
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from exporter.drives.wearout import WearoutRules
-from exporter.smart.drive_registry import DriveRegistry, HostContext
+from exporter.smart.drive_registry import DriveRegistry
+from exporter.smart.presence import HostContext
 from exporter.wear.wear_history import WearHistory
 from tests.drives import reports
 from tests.drives.reports import Report

@@ -9,9 +9,10 @@ from exporter.drives.health import Endurance, EnduranceSource
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.smart import forgetting
-from exporter.smart.drive_registry import DriveRegistry, HostContext
+from exporter.smart.drive_registry import DriveRegistry
 from exporter.smart.inventory import Inventory
 from exporter.smart.poll_document import Heartbeat, PollDocument
+from exporter.smart.presence import HostContext
 from exporter.wear.wear_history import WearHistory
 from tests.drives import reports
 from tests.fakes import FakeClock

@@ -8,11 +8,12 @@ from exporter.collector_status import CollectorStatus
 from exporter.config import SmartSource
 from exporter.linux.files import Parsed
 from exporter.smart.document_directory import DocumentWriter
-from exporter.smart.drive_registry import DriveRegistry, HostContext
+from exporter.smart.drive_registry import DriveRegistry
 from exporter.smart.health_monitor import DocumentSource
 from exporter.smart.inventory import Inventory
 from exporter.smart.poll_document import Heartbeat, PollDocument
 from exporter.smart.poller import Poller, PollingPlan
+from exporter.smart.presence import HostContext
 from tests.fakes import FakeClock
 from tests.linux import node_trees, trees
 from tests.linux.trees import Sys

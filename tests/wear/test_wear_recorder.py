@@ -28,7 +28,7 @@ class HangingHistory:
         self.notes += 1
         return True
 
-    def observations(self, _key: str) -> tuple[WearObservation, ...]:
+    def observations(self, _key: str, _former_key: str = "") -> tuple[WearObservation, ...]:
         return ()
 
     def flush(self) -> None:
@@ -97,7 +97,7 @@ def test_a_counter_that_always_changes_has_a_bounded_year() -> None:
 
 def test_the_year_of_a_drive_is_known_after_its_estimate() -> None:
     class Kept(HangingHistory):
-        def observations(self, _key: str) -> tuple[WearObservation, ...]:
+        def observations(self, _key: str, _former_key: str = "") -> tuple[WearObservation, ...]:
             return seen(1.0), seen(2.0)
 
     kept = Kept()
