@@ -129,15 +129,14 @@ class DriveJournal:
             if is_failing is None:
                 continue
             name = f"drive {drive.label} (serial {drive.serial or 'unknown'})"
-            key = f"{drive.label} {drive.serial}"
+            key = _key(drive)
             if is_failing and key not in self._failing:
                 self._failing.add(key)
                 yield logging.WARNING, f"{name} predicts its own failure: replace it"
             elif not is_failing and key in self._failing:
                 self._failing.remove(key)
                 yield logging.INFO, f"{name} no longer predicts its failure"
-        known = {f"{drive.label} {drive.serial}" for drive in drives}
-        self._failing &= known
+        self._failing.intersection_update(map(_key, drives))
 
     def _changed_verdicts(self, now: float, verdicts: Mapping[str, Verdict]) -> Iterator[Line]:
         for name in self._verdicts.keys() - verdicts.keys():
@@ -157,3 +156,7 @@ class DriveJournal:
                     logging.WARNING,
                     f"drive {name}: bottleneck {verdict.value} for {lasted / 60:.0f} minutes",
                 )
+
+
+def _key(drive: WatchedDrive) -> str:
+    return drive.key or f"{drive.label} {drive.serial}"

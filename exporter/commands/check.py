@@ -167,8 +167,6 @@ def _summary(
     without_smart = sum(row.status is Status.UNKNOWN for row in rows) - empty
     unpolled = [row for row in rows if _is_unpolled(row)]
     count = _counted(len(rows) - empty, "drive")
-    if empty:
-        count += f", none at {_counted(empty, 'configured address', 'configured addresses')}"
     if known_problems or problem:
         text = problem
         if known_problems:
@@ -189,6 +187,8 @@ def _summary(
         text = f"{count}, {without_smart} without SMART" if without_smart else count
     else:
         text = f"{count}, none with SMART: {rows[0].drive.label}: {rows[0].problems[0].text}"
+    if empty and not known_problems:
+        text += f"; no drive at {_counted(empty, 'configured address', 'configured addresses')}"
     return check_table.printable(f"SSD {status.name} - {text}")
 
 

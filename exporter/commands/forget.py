@@ -36,16 +36,17 @@ def run(name: str, directory: Path, kept_inventory: Any, out: TextIO) -> int:
     inventory = Inventory(kept_inventory)
     known = inventory.named(name)
     if not known:
-        missing = ", ".join(drive.names[0] for drive in inventory.missing) or "none"
+        names = ", ".join(drive.names[0] for drive in inventory.missing) or "none"
         raise ConfigError(
-            f"no drive named {name!r} is known on this host", f"missing drives: {missing}"
+            f"no drive named {name!r} is known on this host", f"missing drives: {names}"
         )
-    for drive in known:
-        if not drive.missing:
-            raise ConfigError(
-                f"{drive.label} ({name}) is not missing",
-                "remove the drive first: a drive that is present would be added again",
-            )
+    # Drives can share a WWN or a serial number: the request then is for those that are missing.
+    missing = [drive for drive in known if drive.missing]
+    if not missing:
+        raise ConfigError(
+            f"{known[0].label} ({name}) is not missing",
+            "remove the drive first: a drive that is present would be added again",
+        )
     try:
         with as_owner(directory):
             forgetting.request(directory, name)
@@ -54,7 +55,7 @@ def run(name: str, directory: Path, kept_inventory: Any, out: TextIO) -> int:
             f"{directory} is not writable: {e.strerror}",
             "run this command as root or as the daemon's user",
         ) from e
-    for drive in known:
+    for drive in missing:
         words = (
             f"the daemon will forget {drive.label} ({drive.model or 'model unknown'},"
             f" {drive.names[0]}) when it next updates its list of drives"

@@ -80,13 +80,20 @@ def is_same_identity(one: Named, other: Named) -> bool:
     serial numbers are compared.
     """
     wwns = usable_wwn(one.wwn), usable_wwn(other.wwn)
-    if one.serial and other.serial and one.serial != other.serial:
-        return False
     if None not in wwns:
-        return wwns[0] == wwns[1]
+        return wwns[0] == wwns[1] and not serials_differ(one, other)
     if one.model and other.model and one.model != other.model:
         return False
-    return bool(one.serial and other.serial)
+    return bool(one.serial and one.serial == other.serial)
+
+
+def serials_differ(one: Named, other: Named) -> bool:
+    """True if both serial numbers are known, and are those of two drives.
+
+    One may be the beginning of the other, because some controllers cut it short.
+    """
+    a, b = one.serial, other.serial
+    return bool(a and b) and not ((a or "").startswith(b or "") or (b or "").startswith(a or ""))
 
 
 def identity_key(drive: Named) -> str | None:
@@ -95,8 +102,9 @@ def identity_key(drive: Named) -> str | None:
     The key is the WWN. Without a usable WWN it is the model and the serial number. Several drives
     can have one such key: see `identity_keys`.
     """
-    serial = f"{drive.model or ''} {drive.serial}" if drive.serial else None
-    return usable_wwn(drive.wwn) or serial
+    if drive.wwn and usable_wwn(drive.wwn):
+        return drive.wwn.strip()
+    return f"{drive.model or ''} {drive.serial}" if drive.serial else None
 
 
 def identity_keys(drives: Mapping[_Place, Named]) -> dict[_Place, str]:

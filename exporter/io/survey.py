@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
 from exporter.config import DeviceSettings, Settings, device_filter
+from exporter.drives.drive_identity import identity_keys
 from exporter.io import last_roles
 from exporter.io.drive_class import Drive, DriveClass, VolumeType
 from exporter.io.volume_models import volume_type
@@ -122,12 +123,14 @@ def drives_from_topology(
 
     overrides: settings of single devices, keyed by device name.
     """
+    keys = identity_keys({name: device.identity for name, device in current.devices.items()})
     return {
-        name: _drive(name, device, overrides.get(name)) for name, device in current.devices.items()
+        name: _drive(name, keys.get(name, name), device, overrides.get(name))
+        for name, device in current.devices.items()
     }
 
 
-def _drive(name: str, device: Device, override: DeviceSettings | None) -> Drive:
+def _drive(name: str, key: str, device: Device, override: DeviceSettings | None) -> Drive:
     identity = device.identity
     kind = DriveClass.SSD
     if override is not None and override.class_ is not None:
@@ -139,9 +142,8 @@ def _drive(name: str, device: Device, override: DeviceSettings | None) -> Drive:
     kind_of_volume = volume_type(name, identity)
     if override is not None and override.volume is not None:
         kind_of_volume = override.volume
-    serial = f"{identity.model or ''} {identity.serial}" if identity.serial else None
     return Drive(
-        identity=identity.wwn or serial or name,
+        identity=key,
         kind=kind,
         leaf=device.block.is_leaf,
         instance=device.block.diskseq,

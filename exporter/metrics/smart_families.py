@@ -12,7 +12,8 @@ _ATTRIBUTE = (*_DRIVE, "id", "attribute")
 UP = MetricDesc(
     "ssd_device_up",
     "1 if the drive answered its last poll; standby counts as an answer (smartctl). 0 also if "
-    "the drive has disappeared: if you removed it, run ssd-exporter forget SERIAL.",
+    "the drive has disappeared: if you removed it, run ssd-exporter forget SERIAL. An address "
+    "that only the settings name has no sample before a drive has answered there.",
     _DRIVE,
 )
 BLOCK_INFO = MetricDesc(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from typing import NamedTuple
 
-from exporter.drives.drive_identity import usable_wwn
+from exporter.drives.drive_identity import serials_differ, usable_wwn
 from exporter.drives.health import DriveIdentity
 from exporter.errors import ConfigError
 from exporter.linux import device_nodes
@@ -129,10 +129,9 @@ def is_same_drive(one: Answer, other: Answer) -> bool:
     both_direct = one.is_direct and other.is_direct
     wwns = usable_wwn(a.wwn), usable_wwn(b.wwn)
     if None not in wwns:
-        differ = bool(a.serial and b.serial and a.serial != b.serial)
         # A controller may translate the serial number of a SATA drive to that of a SCSI drive.
         is_exact = both_direct or a.protocol is b.protocol is not None
-        return wwns[0] == wwns[1] and not (is_exact and differ)
+        return wwns[0] == wwns[1] and not (is_exact and serials_differ(a, b))
     if both_direct or not a.serial:
         return False
     return (a.serial, a.model, a.capacity_bytes) == (b.serial, b.model, b.capacity_bytes)

@@ -4,10 +4,11 @@ A hidden drive has no block device of its own, for example because a RAID contro
 volume.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 
-from exporter.drives.drive_identity import usable_wwn
+from exporter.drives.drive_identity import is_same_identity, usable_wwn
 from exporter.drives.health import DriveIdentity
 from exporter.linux import device_nodes
 from exporter.linux.device_identity import DeviceIdentity
@@ -63,7 +64,9 @@ def blocks_behind(
     """
     hidden = {a: drive for a, drive in drives.items() if not addressing.is_direct(a, nodes)}
     by_name = _by_name(hidden)
-    same = {name: address for name, disk in disks.items() if (address := _of(disk, by_name))}
+    same = {
+        name: address for name, disk in disks.items() if (address := _of(disk, by_name, hidden))
+    }
     volumes: dict[PurePath, list[str]] = {}
     for name in sorted(disks.keys() - same.keys()):
         place = nodes.sysfs_paths.get(name)
@@ -77,26 +80,30 @@ def blocks_behind(
     return result
 
 
-def _by_name(drives: Mapping[Address, DriveIdentity]) -> dict[tuple[str, str], Address | None]:
-    """Returns the addresses of drives, keyed by ("wwn", WWN) and by ("serial", serial number).
-
-    None means that several drives have this WWN or serial number.
-    """
-    result: dict[tuple[str, str], Address | None] = {}
+def _by_name(drives: Mapping[Address, DriveIdentity]) -> dict[str, list[Address]]:
+    """Returns the addresses of drives, keyed by WWN and by serial number."""
+    result: dict[str, list[Address]] = {}
     for address, drive in drives.items():
-        for key in (("wwn", usable_wwn(drive.wwn)), ("serial", drive.serial)):
-            if key[1]:
-                name = (key[0], key[1])
-                result[name] = None if name in result else address
+        for name in filter(None, (usable_wwn(drive.wwn), drive.serial)):
+            result.setdefault(name, []).append(address)
     return result
 
 
-def _of(disk: DeviceIdentity, by_name: Mapping[tuple[str, str], Address | None]) -> Address | None:
-    """Returns the address of the hidden drive that is this disk of the kernel; None if none is."""
-    wwn = usable_wwn(disk.wwn)
-    if wwn and ("wwn", wwn) in by_name:
-        return by_name["wwn", wwn]
-    return by_name.get(("serial", disk.serial or ""))
+def _of(
+    disk: DeviceIdentity,
+    by_name: Mapping[str, Sequence[Address]],
+    hidden: Mapping[Address, DriveIdentity],
+) -> Address | None:
+    """Returns the address of the hidden drive that is this disk of the kernel.
+
+    None if none is, or if several have its names. The model is not compared, because a controller
+    may report another one.
+    """
+    names = filter(None, (usable_wwn(disk.wwn), disk.serial))
+    near = dict.fromkeys(address for name in names for address in by_name.get(name, ()))
+    own = replace(disk, model=None)
+    found = [address for address in near if is_same_identity(own, hidden[address])]
+    return found[0] if len(found) == 1 else None
 
 
 def _is_drive(disk: DeviceIdentity) -> bool:

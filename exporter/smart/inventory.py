@@ -61,9 +61,10 @@ class KnownDrive:
     def names(self) -> tuple[str, ...]:
         """The names that `ssd-exporter forget` accepts for the drive.
 
-        They are the serial number and the WWN. If it has neither, the name is its label.
+        They are the serial number and the WWN, and its label if it has no serial number.
         """
-        return tuple(name for name in (self.serial, self.wwn) if name) or (self.label,)
+        label = None if self.serial else self.label
+        return tuple(name for name in (self.serial, self.wwn, label) if name)
 
     def to_state(self) -> dict[str, Any]:
         """Returns the fields as plain values for the state file, keyed by name."""

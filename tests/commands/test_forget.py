@@ -41,6 +41,21 @@ def test_a_present_drive_is_not_forgotten(tmp_path: Path) -> None:
     assert () == forgetting.requests(tmp_path)
 
 
+def test_of_two_drives_with_one_name_the_missing_one_is_forgotten(tmp_path: Path) -> None:
+    wwn = "naa.5002538f00000001"
+    twins = [DriveIdentity(model="Flashworks S500", serial=s, wwn=wwn) for s in ("S1", "S2")]
+    sightings = [Sighting(Address(f"/dev/sd{n}", "sat"), f"sd{n}", t) for n, t in zip("ab", twins)]
+    inventory = Inventory()
+    inventory.update(sightings, 1000.0, complete=True)
+    inventory.update(sightings[:1], 2000.0, complete=True)
+    out = io.StringIO()
+    assert forget.run(wwn, tmp_path, inventory.to_state(), out) == 0
+    assert "the daemon will forget sdb (Flashworks S500, S2)" in out.getvalue()
+    assert "sda" not in out.getvalue()
+    assert forgetting.fulfil(inventory, forgetting.requests(tmp_path)) == 1
+    assert ["S1"] == [drive.serial for drive in inventory.drives]
+
+
 def test_an_unknown_drive_is_an_error_that_lists_the_missing_ones(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match="no drive named 'S-X' is known on this host; missing drives: S-GONE"

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.drives.health import Protocol
+from exporter.drives.drive_identity import (
+    identity_key,
+    identity_keys,
+    is_same_identity,
+    usable_wwn,
+)
+from exporter.drives.health import DriveIdentity, Protocol
 from exporter.drives.smart_report import parse_report
 from tests.drives.reports import ata, nvme, scsi, with_value, without
 
@@ -155,3 +161,75 @@ def test_the_vendor_of_sat_is_not_part_of_the_model() -> None:
 
 def test_vendor_and_product_are_the_model_if_there_is_none() -> None:
     assert "EXAMPLE SASSSD800" == parse_report(without(scsi(), "scsi_model_name")).identity.model
+
+
+WWN_1, WWN_2 = "naa.5002538f00000001", "naa.5002538f00000002"
+
+
+def named(serial: str | None = None, wwn: str | None = None, model: str = "X700") -> DriveIdentity:
+    return DriveIdentity(model=model, serial=serial, wwn=wwn)
+
+
+def test_an_unset_wwn_is_none() -> None:
+    for text in ("", "naa.5000000000000000", "eui.0000000000000000", "naa.ffffffffffffffff", "0"):
+        assert usable_wwn(text) is None
+    assert "naa.5002538f00000001" == usable_wwn("NAA.5002538F00000001 ")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        (named("S1", WWN_1), named("S1", WWN_1), True),
+        (named("S1", WWN_1), named("S2", WWN_1), False),
+        (named("S1", WWN_1), named("S1", WWN_2), False),
+        (named("S1", WWN_1), named(None, WWN_1.upper()), True),
+        (named("S1", WWN_1), named("S1"), True),
+        (named("S1", WWN_1), named("S1", "naa.5000000000000000"), True),
+        (named("S1"), named("S1", model="Y"), False),
+        (named("S1234", WWN_1), named("S12", WWN_1), True),
+        (named("S1234"), named("S12"), False),
+        (named("S1"), named("S2"), False),
+        (named(), named(), False),
+        (named("S1"), named(), False),
+    ],
+)
+def test_serial_number_then_wwn_then_model_tell_drives_apart(
+    one: DriveIdentity, other: DriveIdentity, is_same: bool
+) -> None:
+    assert is_same == is_same_identity(one, other) == is_same_identity(other, one)
+
+
+def test_drives_that_share_a_wwn_have_keys_with_their_serial_numbers() -> None:
+    drives = {
+        "sda": named("S1", WWN_1),
+        "sdb": named("S2", WWN_1),
+        "sdc": named("S3", WWN_2),
+        "sdd": named("S4"),
+        "sde": named(),
+    }
+    assert {
+        "sda": f"{WWN_1} S1",
+        "sdb": f"{WWN_1} S2",
+        "sdc": WWN_2,
+        "sdd": "X700 S4",
+    } == identity_keys(drives)
+
+
+def test_two_paths_to_one_drive_have_one_key() -> None:
+    drives = {"sda": named("S1", WWN_1), "sdb": named("S1", WWN_1)}
+    assert {WWN_1} == set(identity_keys(drives).values())
+
+
+_NAMES = st.none() | st.sampled_from(["S1", "S2", WWN_1, WWN_2])
+
+
+@given(st.lists(st.builds(named, _NAMES, _NAMES), max_size=6))
+def test_different_drives_never_share_a_key_with_their_serial_numbers(
+    drives: list[DriveIdentity],
+) -> None:
+    keys = identity_keys(dict(enumerate(drives)))
+    for i, one in enumerate(drives):
+        assert (i in keys) == (identity_key(one) is not None)
+        for k, other in enumerate(drives):
+            if one.serial and other.serial and one.serial != other.serial:
+                assert i not in keys or keys[i] != keys.get(k)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.drives.drive_identity import usable_wwn
-from exporter.drives.health import DriveIdentity
+from exporter.drives.health import DriveIdentity, Protocol
 from exporter.errors import ConfigError
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.smart import addressing
@@ -121,6 +121,12 @@ def test_one_wwn_is_one_drive() -> None:
     assert is_same_drive(disk("sda", wwn=WWN_1, serial="S1"), disk("sdb", wwn=WWN_1, serial="S1"))
     assert is_same_drive(disk("sda", wwn=WWN_1, serial="S1234"), slot(1, wwn=WWN_1, serial="S12"))
     assert is_same_drive(disk("sda", wwn=WWN_1), disk("sdb", wwn=WWN_1.upper()))
+
+
+def test_a_wwn_shared_by_a_batch_hides_no_drive_of_another_serial_number() -> None:
+    ata: dict[str, Any] = {"wwn": WWN_1, "protocol": Protocol.ATA}
+    assert not is_same_drive(disk("sda", serial="S1", **ata), slot(1, serial="S2", **ata))
+    assert is_same_drive(disk("sda", serial="S1234", **ata), slot(1, serial="S12", **ata))
 
 
 def test_two_wwns_are_two_drives_whatever_their_serial_numbers() -> None:

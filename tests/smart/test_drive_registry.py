@@ -7,6 +7,7 @@ import pytest
 
 from exporter.drives.health import Endurance, EnduranceSource
 from exporter.drives.watched_drive import WatchedDrive
+from exporter.drives.wear_counter import WearObservation
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.smart import forgetting
 from exporter.smart.drive_registry import DriveRegistry
@@ -15,6 +16,7 @@ from exporter.smart.poll_document import Heartbeat, PollDocument
 from exporter.smart.presence import HostContext
 from exporter.wear.wear_history import WearHistory
 from tests.drives import reports
+from tests.drives.reports import Report
 from tests.fakes import FakeClock
 from tests.linux import node_trees, trees
 from tests.linux.trees import Sys
@@ -558,3 +560,160 @@ def test_a_drive_that_a_new_poller_does_not_find_disappears(host: Host) -> None:
         host.clock.advance(15.0)
         host.call_without_a_look()
     assert host.seen() is None
+
+
+BAY = ("/dev/bus/6", "megaraid,3")
+EMPTY = "Smartctl open device: /dev/bus/6 [megaraid_disk_03] failed: INQUIRY failed"
+
+
+def ask_bay(known: Known, report: Report | None = None) -> WatchedDrive:
+    """Polls the configured slot, which no scan finds, and returns what is shown for its label."""
+    result = "success" if report is not None else "no_answer"
+    message = "" if report is not None else EMPTY
+    known.answer(BAY, report, result=result, message=message)
+    known.call(BAY, only_configured=(BAY,))
+    (drive,) = known.watched().values()
+    assert "bus/6:megaraid,3" == drive.label
+    return drive
+
+
+def test_a_configured_bay_that_never_answered_is_neither_up_nor_lost(
+    known: Known, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    for _ in range(3):
+        drive = ask_bay(known)
+        known.clock.advance(900)
+    assert (False, False, True) == (drive.up, drive.is_lost, drive.never_answered)
+    assert [("INFO", f"no drive answers at /dev/bus/6 -d megaraid,3: {EMPTY}")] == [
+        (record.levelname, record.getMessage()) for record in caplog.records
+    ]
+
+
+def test_a_bay_that_a_scan_finds_and_that_does_not_answer_is_lost(known: Known) -> None:
+    known.answer(BAY, result="no_answer", message=EMPTY)
+    known.call(BAY)
+    assert known.watched()["bus/6:megaraid,3"].is_lost
+
+
+def test_a_drive_that_left_its_configured_bay_is_missing_until_it_is_forgotten(
+    known: Known, tmp_path: Path
+) -> None:
+    assert ask_bay(known, ata("S00001")).up
+    known.clock.advance(900)
+    drive = ask_bay(known)
+    assert ("S00001", True, True) == (drive.serial, drive.is_missing, drive.is_lost)
+    forgetting.request(tmp_path, "S00001")
+    known.drives.forget(tmp_path, lambda: None)
+    drive = ask_bay(known)
+    assert ("", True, False) == (drive.serial, drive.never_answered, drive.is_lost)
+    assert ask_bay(known, ata("S00002")).up
+
+
+def test_a_drive_that_left_its_configured_bay_before_a_restart_is_missing(tmp_path: Path) -> None:
+    before = Known(tmp_path)
+    ask_bay(before, ata("S00001"))
+    known = Known(tmp_path, inventory=kept(before))
+    assert ask_bay(known).is_missing
+    assert not ask_bay(known, ata("S00001")).is_lost
+
+
+def test_a_drive_in_a_configured_bay_that_hangs_is_not_missing(known: Known) -> None:
+    ask_bay(known, ata("S00001"))
+    known.answer(BAY, result="timed_out", message="it took over 30 s")
+    known.call(BAY, only_configured=(BAY,))
+    drive = known.watched()["bus/6:megaraid,3"]
+    assert (True, False, "S00001") == (drive.is_lost, drive.is_missing, drive.serial)
+
+
+def test_a_configured_bay_without_any_result_is_not_lost(known: Known) -> None:
+    known.call(BAY, only_configured=(BAY,))
+    for _ in range(4):
+        known.clock.advance(15)
+        known.live(only_configured=(BAY,))
+    assert not known.watched()["bus/6:megaraid,3"].is_lost
+
+
+def of_shared_wwn(serial: str, used: int) -> Report:
+    """A report of a drive of a batch whose drives all have one WWN."""
+    report = nvme(serial)
+    report["nvme_smart_health_information_log"]["percentage_used"] = used
+    report["nvme_namespaces"] = [{"id": 1, "eui64": {"oui": 0x6479A7, "ext_id": 0x1234567890}}]
+    return report
+
+
+OTHER_NVME = ("/dev/nvme1", "nvme")
+KEY = "eui.6479a71234567890"
+
+
+def observations(place: Path, key: str) -> list[float | None]:
+    return [row.used_ratio for row in WearHistory.open(place).observations(key)]
+
+
+def test_two_drives_with_one_wwn_have_a_history_each(tmp_path: Path) -> None:
+    history = tmp_path / "history.sqlite"
+    known = Known(tmp_path, history=lambda: WearHistory.open(history))
+    assert known.wear is not None
+    for _ in range(3):
+        known.answer(NVME, of_shared_wwn("SER1", 3))
+        known.answer(OTHER_NVME, of_shared_wwn("SER2", 95))
+        known.call(NVME, OTHER_NVME)
+        known.wear.process_queue()
+        known.clock.advance(DAY)
+    known.wear.close()
+    assert [0.03] * 3 == observations(history, f"{KEY} SER1")
+    assert [0.95] * 3 == observations(history, f"{KEY} SER2")
+    assert [] == observations(history, KEY)
+
+
+def test_a_drive_has_no_history_before_all_drives_were_polled(tmp_path: Path) -> None:
+    """It is not known yet whether another one has its WWN."""
+    history = tmp_path / "history.sqlite"
+    known = Known(tmp_path, history=lambda: WearHistory.open(history))
+    assert known.wear is not None
+    known.answer(NVME, of_shared_wwn("SER1", 3))
+    known.call(NVME, OTHER_NVME)
+    known.wear.process_queue()
+    assert [] == observations(history, KEY)
+    silent(known)
+    known.wear.close()
+    assert [0.03] == observations(history, KEY)
+
+
+def test_after_an_update_both_drives_that_shared_a_history_continue_it(tmp_path: Path) -> None:
+    """An earlier version stored the wear of both under their WWN, in the order of the polls."""
+    history = tmp_path / "history.sqlite"
+    before = Known(tmp_path)
+    now = before.clock.wall()
+    old = WearHistory.open(history)
+    for day in range(60, 0, -1):
+        for hour, (used, hours) in enumerate(((0.02, 9000.0), (0.94, 30000.0))):
+            at = now - day * DAY + hour * 3600
+            powered = (hours - day * 24 + hour) * 3600
+            old._file.write({}, {KEY: [WearObservation(at, powered, used, 0.01)]}, {})
+    old.close()
+    before.answer(NVME, of_shared_wwn("SER1", 2))
+    before.answer(OTHER_NVME, of_shared_wwn("SER2", 94))
+    before.call(NVME, OTHER_NVME)
+    rows = before.drives.to_state()
+    for row in rows:
+        del row["key"], row["former_key"]
+
+    known = Known(tmp_path, inventory=Inventory(rows), history=lambda: WearHistory.open(history))
+    assert known.wear is not None
+    for who, serial, used, hours in (
+        (NVME, "SER1", 2, 9001),
+        (OTHER_NVME, "SER2", 94, 30001),
+    ):
+        report = of_shared_wwn(serial, used)
+        report["nvme_smart_health_information_log"]["power_on_hours"] = hours
+        known.answer(who, report)
+    known.call(NVME, OTHER_NVME)
+    known.wear.process_queue()
+    drives = known.watched()
+    shown = {each.serial: known.wear.year(each.key) for each in drives.values()}
+    assert {2} == {round(100 * used) for _, used in shown["SER1"]}
+    assert {94} == {round(100 * used) for _, used in shown["SER2"]}
+    for points in shown.values():
+        assert 59 * DAY < points[-1][0] - points[0][0]
+    assert 120 == len(observations(history, KEY)), "the old rows remain"

@@ -296,3 +296,83 @@ def test_label_and_serial_number_are_one_drive_and_what_answers_is_there(
             assert {name for name, _ in found} >= {d.label for d in drives if not d.missing}
         inventory = rebooted(inventory)
         assert drives == inventory.drives
+
+
+def keyed(inventory: Inventory) -> dict[str, tuple[str | None, str]]:
+    inventory.assign_keys()
+    return {drive.label: (drive.key, drive.former_key) for drive in inventory.drives}
+
+
+def test_a_drive_with_a_wwn_of_its_own_has_it_as_key() -> None:
+    assert {"sda": (WWN_1, ""), "sdb": (WWN_2, "")} == keyed(with_two())
+
+
+def shared(*sightings: Sighting) -> Inventory:
+    inventory = Inventory()
+    inventory.update(sightings, 1000.0, complete=True)
+    return inventory
+
+
+def test_two_drives_with_one_wwn_have_two_keys() -> None:
+    inventory = shared(seen("sda", wwn=WWN_1, serial="S1"), seen("sdb", wwn=WWN_1, serial="S2"))
+    assert {"sda": (f"{WWN_1} S1", ""), "sdb": (f"{WWN_1} S2", "")} == keyed(inventory)
+
+
+def test_two_drives_with_one_model_and_serial_number_have_two_keys() -> None:
+    inventory = shared(seen("sda", serial="S1"), seen("sdb", serial="S1"))
+    assert {"sda": ("X700 S1", ""), "sdb": ("X700 S1 @/dev/sdb sat", "")} == keyed(inventory)
+    again = rebooted(inventory)
+    again.update([seen("sdb", serial="S1"), seen("sda", serial="S1")], 2000.0, complete=True)
+    assert keyed(inventory) == keyed(again)
+
+
+def test_a_drive_without_names_has_no_key() -> None:
+    assert {"sda": (None, "")} == keyed(shared(seen("sda")))
+
+
+def test_a_drive_keeps_its_key_if_a_later_drive_has_its_wwn() -> None:
+    inventory = shared(seen("sda", wwn=WWN_1, serial="S1"))
+    assert {"sda": (WWN_1, "")} == keyed(inventory)
+    later = [seen("sdc", wwn=WWN_1, serial="S1"), seen("sda", wwn=WWN_1, serial="S2")]
+    inventory.update(later, 2000.0, complete=True)
+    assert {"sdc": (WWN_1, ""), "sda": (f"{WWN_1} S2", "")} == keyed(rebooted(inventory))
+
+
+def of_earlier_version(inventory: Inventory) -> Inventory:
+    """The inventory that a version without keys has stored."""
+    rows = inventory.to_state()
+    for row in rows:
+        del row["key"], row["former_key"]
+    return Inventory(json.loads(json.dumps(rows)))
+
+
+def test_drives_of_an_earlier_version_have_the_key_of_their_history_if_it_is_their_own() -> None:
+    assert {"sda": (WWN_1, ""), "sdb": (WWN_2, "")} == keyed(of_earlier_version(with_two()))
+
+
+def test_drives_of_an_earlier_version_that_shared_a_history_know_its_key() -> None:
+    before = shared(seen("sda", wwn=WWN_1, serial="S1"), seen("sdb", wwn=WWN_1, serial="S2"))
+    after = rebooted(of_earlier_version(before))
+    assert {"sda": (f"{WWN_1} S1", WWN_1), "sdb": (f"{WWN_1} S2", WWN_1)} == keyed(after)
+    assert keyed(after) == keyed(rebooted(after))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["sda", "sdb", "sdc"]),
+            st.none() | st.sampled_from([WWN_1, WWN_2]),
+            st.none() | st.sampled_from(["S1", "S2", "s" * 256]),
+        ),
+        unique_by=lambda row: row[0],
+    )
+)
+def test_no_two_drives_have_one_key(rows: list[tuple[str, str | None, str | None]]) -> None:
+    inventory = Inventory()
+    names = [{"wwn": wwn or "", "serial": serial or ""} for _, wwn, serial in rows]
+    sightings = [seen(row[0], **who) for row, who in zip(rows, names, strict=True)]
+    inventory.update(sightings, 1000.0, complete=True)
+    inventory.assign_keys()
+    keys = [drive.key for drive in inventory.drives if drive.key is not None]
+    assert len(keys) == len(set(keys))
+    assert inventory.drives == rebooted(inventory).drives

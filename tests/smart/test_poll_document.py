@@ -44,6 +44,7 @@ ROLL = Heartbeat(
     drives=(("/dev/sda", "sat"), ("/dev/nvme0", "nvme")),
     stuck=(("/dev/sda", "sat"),),
     problem="",
+    only_configured=(("/dev/bus/0", "megaraid,3"),),
 )
 
 ANY_JSON = st.recursive(

@@ -123,6 +123,16 @@ def test_a_hanging_drive_does_not_affect_the_polls_of_others(sys: Sys, smartctl:
     assert 10 <= len(polls)
 
 
+def test_the_heartbeat_names_the_drives_that_only_the_settings_name(sys: Sys) -> None:
+    slots = tuple(("/dev/bus/0", f"megaraid,{slot}") for slot in (0, 1))
+    smartctl = Smartctl(SATA, (*slots[0], "SCSI"))
+    smartctl.says(*SATA[:2], ata("S00001"))
+    smartctl.says(*slots[0], ata("S00002"))
+    asking = Asking(sys, smartctl, drives=(*slots, ("/dev/sda", "sat"))).go_on(60)
+    assert {*slots, ("/dev/sda", "sat")} <= set(asking.rolls[-1].drives)
+    assert (slots[1],) == asking.rolls[-1].only_configured
+
+
 def test_the_heartbeat_is_written_without_polls_too(sys: Sys) -> None:
     asked = Asking(sys, Smartctl()).go_on(10 * HEARTBEAT_SECONDS)
     apart = [b.at - a.at for a, b in itertools.pairwise(asked.rolls)]
