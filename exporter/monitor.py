@@ -15,7 +15,7 @@ from exporter import __version__
 from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
 from exporter.config import Settings, device_filter
-from exporter.io import accumulators, drive_events, last_roles, survey
+from exporter.io import accumulators, drive_events, last_roles
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
 from exporter.io.sampler import Sampler
@@ -289,11 +289,7 @@ class Monitor:
         return device if activity is None else activity.drive.identity
 
     def _identities(self) -> dict[str, str]:
-        topology = self.survey.topology
-        if topology is None:
-            return {}
-        drives = survey.drives_from_topology(topology, self.settings.device)
-        return {name: drive.identity for name, drive in drives.items()}
+        return {name: drive.identity for name, drive in self.survey.drives().items()}
 
     def _devices(self) -> "Mapping[str, Device]":
         topology = self.survey.topology

@@ -57,6 +57,14 @@ def test_a_drive_predicts_its_failure_once(journal: DriveJournal) -> None:
     assert level == INFO
 
 
+def test_a_failing_drive_is_reported_once_if_its_name_changes(journal: DriveJournal) -> None:
+    failing = DriveHealth(healthy=False)
+    for label in ("sda", "sdb"):
+        drive = WatchedDrive(label, "S1", f"/dev/{label}", health=failing, key="F900 S1")
+        lines = journal.observe(1.0, BOTH, [drive], {})
+        assert (label == "sda") == bool(lines)
+
+
 def test_a_drive_that_is_only_too_hot_does_not_predict_its_failure(journal: DriveJournal) -> None:
     """smartctl reports it as failing."""
     warnings = {"temperature": True, "spare": False}

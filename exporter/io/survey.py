@@ -54,6 +54,8 @@ class TopologySurvey:
         self.remembered = remembered
         self._servers_searched_at = self._queues_read_at = float("-inf")
         self.topology: Topology | None = None
+        #: The key of each device, keyed by device name.
+        self._keys: dict[str, str] = {}
         self.refreshed_at_unix_time: float | None = None
 
     def refresh(self) -> None:
@@ -92,17 +94,23 @@ class TopologySurvey:
             now=self._clock.wall(),
             keep_days=self.settings.survey.keep_role_days,
         )
+        self._keys = _kept_keys(self._keys, self.topology, current)
         self.topology = current
         self.refreshed_at_unix_time = self._clock.wall()
-        self._on_drives(drives_from_topology(current, self.settings.device))
+        self._on_drives(self.drives())
 
     def identities(self) -> dict[str, str]:
         """Returns the identity of each drive that the settings do not exclude, keyed by name."""
         if self.topology is None:
             return {}
         wanted = device_filter(self.settings.disk)
-        drives = drives_from_topology(self.topology, self.settings.device)
-        return {name: d.identity for name, d in drives.items() if d.leaf and wanted(name)}
+        return {name: d.identity for name, d in self.drives().items() if d.leaf and wanted(name)}
+
+    def drives(self) -> dict[str, Drive]:
+        """Returns the drive of each block device, keyed by device name; empty before a refresh."""
+        if self.topology is None:
+            return {}
+        return drives_from_topology(self.topology, self.settings.device, self._keys)
 
     def _server_search_is_due(self, now: float) -> bool:
         """Returns True if it is time for the next search; the constants explain when."""
@@ -116,14 +124,34 @@ class TopologySurvey:
         return now - self._servers_searched_at >= interval
 
 
+def _kept_keys(
+    before: Mapping[str, str], last: Topology | None, current: Topology
+) -> dict[str, str]:
+    """Returns the key of each device. A device keeps its key if another one with its WWN appears.
+
+    before: the keys of the last topology.
+    """
+    keys = identity_keys({name: device.identity for name, device in current.devices.items()})
+    for name in keys.keys() & before.keys():
+        known = last.devices.get(name) if last is not None else None
+        if known is not None and known.identity == current.devices[name].identity:
+            keys[name] = before[name]
+    return keys
+
+
 def drives_from_topology(
-    current: Topology, overrides: Mapping[str, DeviceSettings]
+    current: Topology,
+    overrides: Mapping[str, DeviceSettings],
+    keys: Mapping[str, str] | None = None,
 ) -> dict[str, Drive]:
     """Returns the drive of each block device, keyed by device name.
 
     overrides: settings of single devices, keyed by device name.
+    keys: the identity of each device that has one, keyed by device name. None means that they are
+        determined from `current` (`drive_identity.identity_keys`).
     """
-    keys = identity_keys({name: device.identity for name, device in current.devices.items()})
+    if keys is None:
+        keys = _kept_keys({}, None, current)
     return {
         name: _drive(name, keys.get(name, name), device, overrides.get(name))
         for name, device in current.devices.items()

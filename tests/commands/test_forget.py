@@ -44,7 +44,10 @@ def test_a_present_drive_is_not_forgotten(tmp_path: Path) -> None:
 def test_of_two_drives_with_one_name_the_missing_one_is_forgotten(tmp_path: Path) -> None:
     wwn = "naa.5002538f00000001"
     twins = [DriveIdentity(model="Flashworks S500", serial=s, wwn=wwn) for s in ("S1", "S2")]
-    sightings = [Sighting(Address(f"/dev/sd{n}", "sat"), f"sd{n}", t) for n, t in zip("ab", twins)]
+    sightings = [
+        Sighting(Address(f"/dev/sd{n}", "sat"), f"sd{n}", t)
+        for n, t in zip("ab", twins, strict=True)
+    ]
     inventory = Inventory()
     inventory.update(sightings, 1000.0, complete=True)
     inventory.update(sightings[:1], 2000.0, complete=True)

@@ -3,12 +3,15 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from exporter.drives.wear_counter import (
     DAY,
     Rise,
     WearCounter,
     WearObservation,
+    observations_of_one,
     observations_since_reset,
 )
 
@@ -127,3 +130,30 @@ def test_implausible_power_on_time_is_not_the_axis(
     before, after = powered
     counter = over(look(-10, powered_days=before), look(0, powered_days=after))
     assert 1.0 == counter.wall_ratio
+
+
+def test_the_observations_of_two_drives_are_told_apart_by_their_counters() -> None:
+    worn = [look(-day, 0.94, powered_days=900 - day, written=9_000) for day in (3, 2, 1)]
+    fresh = [look(-day + 0.01, 0.02, powered_days=90 - day, written=90) for day in (3, 2, 1)]
+    mixed = sorted([*worn, *fresh], key=lambda seen: seen.at)
+    assert tuple(worn) == observations_of_one(mixed, look(0, 0.95, powered_days=900, written=9_001))
+    assert tuple(fresh) == observations_of_one(mixed, look(0, 0.02, powered_days=90, written=91))
+
+
+def test_the_observations_of_a_new_drive_are_not_those_of_its_worn_mate() -> None:
+    worn = [look(-day, 0.94, powered_days=900 - day, written=9_000) for day in (3, 2, 1)]
+    assert () == observations_of_one(worn, look(0, 0.0, powered_days=0, written=1))
+
+
+@given(st.lists(st.tuples(st.integers(1, 400), st.sampled_from([0, 1])), unique=True))
+def test_of_two_drives_each_has_all_of_its_own_observations_and_no_other(
+    rows: list[tuple[int, int]],
+) -> None:
+    def drive(number: int, day: int) -> WearObservation:
+        used, powered = ((0.5, 2000.0), (0.2, 1000.0))[number]
+        return look(-day + number / 2, used - day * 1e-4, powered_days=powered - day + number / 2)
+
+    mixed = sorted((drive(number, day) for day, number in rows), key=lambda seen: seen.at)
+    for number in (0, 1):
+        own = sorted((drive(number, d) for d, n in rows if n == number), key=lambda seen: seen.at)
+        assert tuple(own) == observations_of_one(mixed, drive(number, 0))

@@ -11,6 +11,7 @@ from exporter.config import Paths, Settings
 from exporter.io.survey import TopologySurvey
 from tests.fakes import FakeClock
 from tests.linux import trees
+from tests.linux.trees import Sys
 
 HOST = trees.mount_line("8:1", "/")
 UNIT, SESSION = "/system.slice/mysql.service", "/user.slice/user-1000.slice/session-3.scope"
@@ -72,3 +73,34 @@ def test_a_unit_that_restarts_all_the_time_causes_a_search_at_every_second_surve
         start(tmp_path, pid + 1, UNIT)
         found.append(surveys(1))
     assert [[10], [10], [12], [12], [14], [14], [16]] == found
+
+
+#: The WWN of all drives that `trees.sata` creates, as in some batches of real drives.
+WWN = "naa.5002538f00000001"
+
+
+def identities(tmp_path: Path) -> TopologySurvey:
+    clock = FakeClock()
+    settings = Settings(path=Paths(tmp_path / "proc", tmp_path / "sys", tmp_path))
+    trees.process(tmp_path / "proc", 1, ["init"], HOST)
+    return TopologySurvey(settings, clock, CollectorStatus(clock), lambda _drives: None)
+
+
+def test_two_drives_with_one_wwn_have_a_baseline_and_a_budget_each(tmp_path: Path) -> None:
+    sys = Sys(tmp_path / "sys")
+    trees.sata(sys, "sda", 1)
+    trees.sata(sys, "sdb", 2)
+    survey = identities(tmp_path)
+    survey.refresh()
+    assert {"sda": f"{WWN} S00001", "sdb": f"{WWN} S00002"} == survey.identities()
+
+
+def test_a_drive_keeps_its_baseline_when_another_one_with_its_wwn_is_added(tmp_path: Path) -> None:
+    sys = Sys(tmp_path / "sys")
+    trees.sata(sys, "sda", 1)
+    survey = identities(tmp_path)
+    survey.refresh()
+    assert {"sda": WWN} == survey.identities()
+    trees.sata(sys, "sdb", 2)
+    survey.refresh()
+    assert {"sda": WWN, "sdb": f"{WWN} S00002"} == survey.identities()

@@ -101,6 +101,20 @@ def test_a_proof_for_one_drive_does_not_apply_to_its_replacement(known: Known) -
     assert health.host_written is not None
 
 
+def test_a_replacement_of_the_same_batch_with_the_same_wwn_is_another_drive(known: Known) -> None:
+    known.kernel_written["sda"] = 0
+    known.answer(SDA, written(1000))
+    known.call(SDA)
+    known.clock.advance(4 * 3600)
+    known.kernel_written["sda"] = 40 << 30
+    known.answer(SDA, written(1001))
+    known.answer(SDA, written(5, serial_number="S00002"))
+    known.live()
+    health = known.watched()["sda"].health
+    assert health is not None
+    assert health.host_written is not None
+
+
 def worn(percent: int, written_units: int, hours: int) -> Mapping[str, Any]:
     log = {
         **reports.nvme()["nvme_smart_health_information_log"],
