@@ -112,6 +112,21 @@ def test_a_serial_number_of_two_drives_names_neither(sys: Sys) -> None:
     assert dict.fromkeys(SLOTS[:2], ("sda",)) == blocks_behind(drives, read(sys), disks)
 
 
+def test_of_two_drives_with_one_wwn_the_serial_number_names_one(sys: Sys) -> None:
+    node_trees.raid_volumes(sys, "sda", "sdb")
+    wwn = "naa.5002538f00000001"
+    drives = {
+        slot: DriveIdentity(model="S500 480GB", serial=serial, wwn=wwn)
+        for slot, serial in zip(SLOTS, ("S1", "S2"), strict=False)
+    }
+    disks = {
+        name: DeviceIdentity(model="S500", serial=serial, wwn=wwn, transport="scsi")
+        for name, serial in (("sda", "S1"), ("sdb", "S2"))
+    }
+    expected = {SLOTS[0]: ("sda",), SLOTS[1]: ("sdb",)}
+    assert expected == blocks_behind(drives, read(sys), disks)
+
+
 def test_a_drive_is_not_a_volume(sys: Sys) -> None:
     """SATA drives passed through, that no slot says to be its own."""
     node_trees.raid_volumes(sys, "sda", "sdb")
