@@ -20,7 +20,9 @@ _SAS4_GIGABITS = 22.5
 #: higher rate is an error in the report.
 _MAX_LINE_BITS = 1e12
 
-_GIGABITS = re.compile(r"(\d{1,3}(?:\.\d{1,2})?) ?Gb(?:ps|/s)", re.ASCII)
+#: The rate in "phy enabled; 12 Gbps". A part of a longer number is no rate.
+_GIGABITS = re.compile(r"(?<![\w.,-])(\d{1,3}(?:\.\d{1,2})?) ?Gb(?:ps|/s)(?!\w)", re.ASCII)
+_ANY_GIGABITS = re.compile(r"\d ?Gb(?:ps|/s)", re.ASCII)
 
 #: The largest numbers of ports per drive, and of phys per port, that are read. A SAS drive has two
 #: ports, typically with one phy each.
@@ -91,8 +93,12 @@ def _sas_rate(fields: Fields, phy: tuple[str, str]) -> float | None:
 
     For the text ``phy enabled; 12 Gbps`` the result is 1.2e9.
     """
-    match = _GIGABITS.search(fields.text(*phy, "negotiated_logical_link_rate") or "")
+    path = (*phy, "negotiated_logical_link_rate")
+    text = fields.text(*path) or ""
+    match = _GIGABITS.search(text)
     if match is None:
+        if _ANY_GIGABITS.search(text):
+            fields.fault(path, text)
         return None
     gigabits = float(match[1])
     payload = _PAYLOAD_128B_150B if gigabits >= _SAS4_GIGABITS else _PAYLOAD_8B_10B

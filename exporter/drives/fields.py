@@ -7,6 +7,7 @@ other fields are still used.
 `Fields` reads any value. The functions after it read fields that several parsers need.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeGuard
 
@@ -120,7 +121,8 @@ class Fields:
             self.fault(path, value)
             return None
         try:
-            number = float(value)
+            # Python accepts 1_000 as a number.
+            number = math.nan if isinstance(value, str) and "_" in value else float(value)
         except (ValueError, OverflowError):
             self.fault(path, value)
             return None
