@@ -173,10 +173,16 @@ class Fields:
             elif row is not None:
                 self.fault((*path, index), row)
 
-    def fault(self, path: Sequence[str | int], value: object) -> None:
-        """Records a fault: the value at the path cannot be used."""
+    def fault(self, path: Sequence[str | int], value: object, reason: str = "") -> None:
+        """Records a fault: the value at the path cannot be used.
+
+        reason: why not, as text for people.
+        """
         if len(self._faults) < _MAX_FAULTS:
-            self._faults.append(f"{'.'.join(map(str, path))}: {str(value)[:80]!r} is not usable")
+            why = f": {reason}" if reason else ""
+            self._faults.append(
+                f"{'.'.join(map(str, path))}: {str(value)[:80]!r} is not usable{why}"
+            )
 
     def reject(self, value: RejectedValue) -> None:
         """Records a value that is not used, because it is not plausible."""

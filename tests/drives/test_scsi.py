@@ -203,8 +203,8 @@ def test_a_predicted_failure_has_its_reason_in_the_messages() -> None:
     assert (False, (words,)) == (found.healthy, found.messages)
 
 
-def last_verdict(*results: Report) -> SelfTest | None:
-    report = without(scsi(), "scsi_self_test_0")
+def last_verdict(*results: Report, age_hours: int = 12_345) -> SelfTest | None:
+    report = without(scsi(), "scsi_self_test_0") | {"power_on_time": {"hours": age_hours}}
     return parse_report(
         report | {f"scsi_self_test_{number}": each for number, each in enumerate(results)}
     ).health.self_test
@@ -217,7 +217,7 @@ def test_a_self_test_with_an_error_failed(result: int) -> None:
     )
 
 
-@pytest.mark.parametrize("result", [1, 2, 8, 14, 15])
+@pytest.mark.parametrize("result", [1, 2, 15])
 def test_self_tests_without_a_result_are_skipped(result: int) -> None:
     found = last_verdict(scsi_test(result, 9), scsi_test(4, 8))
     assert SelfTest(passed=False, completed_power_on_seconds=8 * 3600.0) == found
@@ -230,7 +230,7 @@ def test_the_last_of_twenty_entries_is_read() -> None:
 
 def test_a_saturated_timestamp_is_none() -> None:
     """In SPC, 65,535 means "65,535 hours or more"."""
-    assert SelfTest(passed=True) == last_verdict(scsi_test(0, 65_535))
+    assert SelfTest(passed=True) == last_verdict(scsi_test(0, 65_535), age_hours=70_000)
 
 
 def test_field_names_before_smartctl_7_3_are_read() -> None:
