@@ -200,14 +200,16 @@ def counter(fields: Fields, *path: str) -> int | None:
     return fields.integer(*path[:-1], f"{path[-1]}_s") if number is None else number
 
 
-def counter_sum(fields: Fields, *paths: tuple[str, ...]) -> int | None:
+def counter_sum(
+    fields: Fields, *paths: tuple[str, ...], maximum: int = (1 << 128) - 1
+) -> int | None:
     """Returns the sum of the counters at these paths. Counters that are missing are ignored.
 
-    None if all are missing, and if any of them cannot be parsed. Without the value of that counter,
-    the sum would be lower than in the previous report.
+    None if all are missing, and if any of them cannot be parsed or is above `maximum`. Without the
+    value of that counter, the sum would be lower than in the previous report.
     """
     present = [path for path in paths if fields.get(*path) is not None]
-    numbers = [fields.integer(*path) for path in present]
+    numbers = [fields.integer(*path, maximum=maximum) for path in present]
     parsed = [number for number in numbers if number is not None]
     return sum(parsed) if parsed and len(parsed) == len(present) else None
 

@@ -377,7 +377,7 @@ def _nvme_self_tests(report: Report) -> Iterator[str]:
         result = row["self_test_result"]["value"]
         yield (
             f"{number:2}   {row['self_test_code']['string']:<17} {_NVME_RESULTS[result]:<33}"
-            f" {row['power_on_hours']:9} {'-':>12} {'-':>5} {'-':>3} {'-':>3} {'-':>4}"
+            f" {row['power_on_hours']:9} {'-':>12} {'*':>5} {'-':>3} {'-':>3} {'-':>4}"
         )
 
 

@@ -185,11 +185,31 @@ def test_used_endurance_can_exceed_100_percent(percent: int, ratio: float) -> No
         ("phy enabled; unknown", None),
         ("reserved [13]", None),
         ("phy enabled; 0 Gbps", None),
+        ("phy enabled; 2112 Gbps", None),
+        ("phy enabled; 12.125 Gbps", None),
+        ("phy enabled; 1,5 Gbps", None),
+        ("phy enabled; 6 Gbpsx", None),
     ],
 )
 def test_the_line_rate_excludes_the_encoding(words: str, rate: float | None) -> None:
     found = health(scsi_sas_port_0={"phy_0": phy(words, 0, 0, 0, 0)})
     assert pytest.approx(rate) == found.link_bytes_per_second
+
+
+def test_a_part_of_a_rate_is_a_fault() -> None:
+    report = scsi() | {"scsi_sas_port_0": {"phy_0": phy("phy enabled; 1,5 Gbps", 0, 0, 0, 0)}}
+    expected = "negotiated_logical_link_rate: 'phy enabled; 1,5 Gbps' is not usable"
+    assert [f"scsi_sas_port_0.phy_0.{expected}"] == list(parse_report(report).faults)
+
+
+def test_link_errors_that_are_all_ones_are_rejected() -> None:
+    """A counter of SPL has 32 bits. A bridge without the log page returns all ones, for example."""
+    for counts in ((0xFFFFFFFF,) * 4, (3, 0xFFFFFFFF, 0, 0)):
+        found = health(scsi_sas_port_0={"phy_0": phy("phy enabled; 6 Gbps", *counts)})
+        assert found.interface_errors is None
+        assert ["interface_errors_total"] == [each.metric for each in found.rejected]
+    above = health(scsi_sas_port_0={"phy_0": phy("phy enabled; 6 Gbps", 1 << 32, 0, 0, 0)})
+    assert above.interface_errors is None
 
 
 def test_the_slowest_of_two_connected_ports_is_used() -> None:

@@ -43,7 +43,7 @@ _MAX_SENSORS = 8
 _KINDS = {"Short": 1, "Extended": 2, "Vendor specific": 14}
 _SELF_TEST = re.compile(
     rf"[0-9]{{1,2}} +(\S.*?) +({'|'.join(map(re.escape, NVME_RESULTS))}"
-    r"|Unknown result \(0x[0-9a-f]\)) +([0-9]{1,20})(?: +(?:-|0x[0-9a-f]+|[0-9]+)){5}",
+    r"|Unknown result \(0x[0-9a-f]\)) +([0-9]{1,20})(?: +(?:-|\*|0x[0-9a-f]+|[0-9]+)){5}",
     re.ASCII,
 )
 _UNKNOWN_KIND = re.compile(r"Unknown \((0x[0-9a-f])\)", re.ASCII)
