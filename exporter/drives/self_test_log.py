@@ -205,7 +205,9 @@ def _ata_entries(fields: Fields, log: str, age_hours: int | None) -> Iterator[_E
 
 def _nvme_entries(fields: Fields, age_hours: int | None) -> Iterator[_Entry]:
     newer_hours: int | None = None
-    for number in range(_NVME_LOG_ENTRIES):
+    # smartctl prints null for an entry that is not used.
+    table = list(fields.rows("nvme_self_test_log", "table", maximum=_NVME_LOG_ENTRIES))
+    for number in range(_NVME_LOG_ENTRIES if table else 0):
         entry = ("nvme_self_test_log", "table", number)
         numbers = _numbers(
             fields,

@@ -505,6 +505,15 @@ def test_an_unknown_separator_of_one_number_is_read_in_all_numbers() -> None:
     found = units_written("28?604?965 [14.6 TB]", other="9?025")
     assert 9025 * 3600 == found.health.power_on_seconds
     assert units_written("1", other="9?025").health.power_on_seconds is None
+    text = printed(reports.nvme()).replace(reports.nvme()["serial_number"], "1?234?567")
+    assert "1?234?567" == read(text).identity.serial
+    assert read(text.replace("8,760", "8?760")).health.power_on_seconds is None
+
+
+def test_a_capacity_with_unknown_separators_is_read() -> None:
+    for example in (reports.ata(), reports.scsi(), reports.nvme()):
+        found = read(printed(example, separator="?"))
+        assert parse_report(example).identity.capacity_bytes == found.identity.capacity_bytes
 
 
 #: A line of each protocol with a number, a damaged form, and the value that must be absent.

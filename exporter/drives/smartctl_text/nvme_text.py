@@ -137,6 +137,8 @@ def _put_self_tests(report: Report, lines: Sequence[str]) -> None:
         return
     table: list[Report] = []
     for line in lines[starts[0] : starts[0] + 3 + _MAX_SELF_TESTS]:
+        if not line:
+            break
         row = _SELF_TEST.fullmatch(line)
         if row is None:
             if line[:1].isdecimal():

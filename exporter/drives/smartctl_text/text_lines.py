@@ -59,6 +59,12 @@ _LOG_ROW = re.compile(r"# ?[0-9]{1,2} ", re.ASCII)
 #: The name of a line, which has no colon. No name is longer.
 _NAMED = re.compile(r"([A-Za-z][^:]{0,60}): (.+)")
 
+#: The names of values that are texts, also if they look like numbers.
+_TEXTS = frozenset(
+    {"Model Number", "Device Model", "Serial Number", "Serial number", "Firmware Version"}
+    | {"Vendor", "Product", "Revision"}
+)
+
 #: What smartctl prints for an ATA drive that does not report its model, for example.
 _MISSING = "[No Information Found]"
 
@@ -74,8 +80,9 @@ def named_values(lines: Sequence[str]) -> Mapping[str, str]:
         match = _NAMED.match(line)
         if match is not None and match[2] != _MISSING:
             values.setdefault(match[1], match[2])
-    separators = set(filter(None, map(_unknown_separator, values.values())))
-    for name, value in values.items() if separators else ():
+    numbers = {name: value for name, value in values.items() if name not in _TEXTS}
+    separators = set(filter(None, map(_unknown_separator, numbers.values())))
+    for name, value in numbers.items() if separators else ():
         match = _DOUBTFUL.fullmatch(value[:_MAX_CHARACTERS])
         if match is not None and (separator := match["three"] or match["two"]) in separators:
             values[name] = value.replace(separator, ",")
