@@ -510,6 +510,21 @@ def test_an_unknown_separator_of_one_number_is_read_in_all_numbers() -> None:
     assert read(text.replace("8,760", "8?760")).health.power_on_seconds is None
 
 
+@pytest.mark.parametrize("brief", [True, False])
+@pytest.mark.parametrize("damage", ["1?0", "1000", "1,00", "x"])
+def test_a_damaged_row_of_the_attribute_table_is_a_fault(brief: bool, damage: str) -> None:
+    report = reports.ata()
+    text = printed(report, brief=brief)
+    number = report["ata_smart_attributes"]["table"][1]["id"]
+    row = next(line for line in text.split("\n") if line.startswith(f"{number:3} "))
+    value = re.search(r" [0-9]{3} ", row)
+    assert value is not None
+    found = read(text.replace(row, row.replace(value[0], f" {damage} ", 1)))
+    assert number not in {each.id for each in found.health.attributes}
+    assert len(report["ata_smart_attributes"]["table"]) - 1 == len(found.health.attributes)
+    assert 1 == len(found.faults)
+
+
 def test_a_capacity_with_unknown_separators_is_read() -> None:
     for example in (reports.ata(), reports.scsi(), reports.nvme()):
         found = read(printed(example, separator="?"))

@@ -28,6 +28,7 @@ _BRIEF_ROW = re.compile(
     r"(-|NOW|Past) +(\S.*)",
     re.ASCII,
 )
+_ROW_START = re.compile(rf"{_NUMBER} +[A-Za-z]", re.ASCII)
 _FAILED = {"FAILING_NOW": "now", "NOW": "now", "In_the_past": "past", "Past": "past"}
 
 _TABLE = "Vendor Specific SMART Attributes with Thresholds:"
@@ -132,13 +133,16 @@ def _put_attributes(report: Report, lines: Sequence[str]) -> None:
 
 
 def _attributes(lines: Sequence[str]) -> Iterator[Report]:
-    """Yields the rows of the attribute table.
+    """Yields the rows of the attribute table. A row that cannot be parsed becomes a fault.
 
     A drive that fails has a second table before it, with the failed attributes only. It is not
     used if the whole table is there.
     """
     starts = [number for number, line in enumerate(lines) if line == _TABLE]
+    is_table = bool(starts)
     for line in lines[starts[0] if starts else 0 :]:
+        # An empty line ends the table.
+        is_table = is_table and line != ""
         if not line[:1].isdecimal():
             continue
         row = _ROW.fullmatch(line)
@@ -148,6 +152,11 @@ def _attributes(lines: Sequence[str]) -> Iterator[Report]:
         row = _BRIEF_ROW.fullmatch(line)
         if row is not None:
             yield _attribute(row, _flags(row[3]))
+            continue
+        damaged = _ROW_START.match(line) if is_table else None
+        if damaged is not None:
+            number = int(damaged[1], 0 if "x" in damaged[1] else 10)
+            yield {"id": number, "name": "", "raw": {"value": line, "string": ""}}
 
 
 def _attribute(row: re.Match[str], flags: int) -> Report:
