@@ -66,7 +66,7 @@ _MAX_ATTRIBUTES = 256
 
 #: Matches a raw value whose first number is the count: 12 in "12", and 12 in "12 (0 3)", which is
 #: smartctl's format raw16(raw16).
-_COUNT_FIRST = re.compile(r"([0-9]{1,15})(?: \(.*\))?")
+_COUNT_FIRST = re.compile(r"([0-9]{1,15})(?: \((?:[A-Z][A-Za-z/]* )*[0-9][0-9 ]*\))?", re.ASCII)
 #: Matches "3/40": 3 blocks became bad in use, and 40 were bad when the drive was made. The count
 #: is 3.
 _LATER_AND_EARLY = re.compile(r"([0-9]{1,15})/[0-9]{1,15}")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from exporter.drives.fields import Fields, counter_sum
+from exporter.drives.health import RejectedValue
 
 #: The number of data bits per transmitted bit. SATA, and SAS up to 12 Gb/s, use 8b/10b encoding.
 #: SAS-4, which transmits 22.5 Gb/s, uses 128b/150b encoding (SPL-4).
@@ -20,7 +21,9 @@ _SAS4_GIGABITS = 22.5
 #: higher rate is an error in the report.
 _MAX_LINE_BITS = 1e12
 
-_GIGABITS = re.compile(r"(\d{1,3}(?:\.\d{1,2})?) ?Gb(?:ps|/s)", re.ASCII)
+#: The rate in "phy enabled; 12 Gbps". A part of a longer number is no rate.
+_GIGABITS = re.compile(r"(?<![\w.,-])(\d{1,3}(?:\.\d{1,2})?) ?Gb(?:ps|/s)(?!\w)", re.ASCII)
+_ANY_GIGABITS = re.compile(r"\d ?Gb(?:ps|/s)", re.ASCII)
 
 #: The largest numbers of ports per drive, and of phys per port, that are read. A SAS drive has two
 #: ports, typically with one phy each.
@@ -34,6 +37,10 @@ _PHY_ERRORS = (
     "loss_of_dword_synchronization_count",
     "phy_reset_problem_count",
 )
+
+
+#: The largest value of one of these counters. They have 32 bits (SPL).
+_MAX_PHY_ERRORS = (1 << 32) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +73,18 @@ def parse_link(fields: Fields) -> ReportedLink:
 def sas_link_errors(fields: Fields) -> int | None:
     """Returns the number of link errors of a SAS drive since power on; None if unknown.
 
-    The number is the sum of all error counters of all phys.
+    The number is the sum of all error counters of all phys. It is unknown if a counter is all
+    ones: the counter has reached its end, or the drive does not use it.
     """
-    return counter_sum(fields, *((*phy, key) for phy in _phys(fields) for key in _PHY_ERRORS))
+    paths = [(*phy, key) for phy in _phys(fields) for key in _PHY_ERRORS]
+    total = counter_sum(fields, *paths, maximum=_MAX_PHY_ERRORS)
+    for path in paths if total is not None and total >= _MAX_PHY_ERRORS else ():
+        if fields.integer(*path) == _MAX_PHY_ERRORS:
+            reason = "all 32 bits of the counter are 1"
+            metric = "interface_errors_total"
+            fields.reject(RejectedValue(metric, float(total or 0), ".".join(path), reason))
+            return None
+    return total
 
 
 def _sata_rate(fields: Fields, which: str) -> float | None:
@@ -91,8 +107,12 @@ def _sas_rate(fields: Fields, phy: tuple[str, str]) -> float | None:
 
     For the text ``phy enabled; 12 Gbps`` the result is 1.2e9.
     """
-    match = _GIGABITS.search(fields.text(*phy, "negotiated_logical_link_rate") or "")
+    path = (*phy, "negotiated_logical_link_rate")
+    text = fields.text(*path) or ""
+    match = _GIGABITS.search(text)
     if match is None:
+        if _ANY_GIGABITS.search(text):
+            fields.fault(path, text)
         return None
     gigabits = float(match[1])
     payload = _PAYLOAD_128B_150B if gigabits >= _SAS4_GIGABITS else _PAYLOAD_8B_10B

@@ -7,6 +7,7 @@ other fields are still used.
 `Fields` reads any value. The functions after it read fields that several parsers need.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeGuard
 
@@ -120,7 +121,8 @@ class Fields:
             self.fault(path, value)
             return None
         try:
-            number = float(value)
+            # Python accepts 1_000 as a number.
+            number = math.nan if isinstance(value, str) and "_" in value else float(value)
         except (ValueError, OverflowError):
             self.fault(path, value)
             return None
@@ -171,10 +173,16 @@ class Fields:
             elif row is not None:
                 self.fault((*path, index), row)
 
-    def fault(self, path: Sequence[str | int], value: object) -> None:
-        """Records a fault: the value at the path cannot be used."""
+    def fault(self, path: Sequence[str | int], value: object, reason: str = "") -> None:
+        """Records a fault: the value at the path cannot be used.
+
+        reason: why not, as text for people.
+        """
         if len(self._faults) < _MAX_FAULTS:
-            self._faults.append(f"{'.'.join(map(str, path))}: {str(value)[:80]!r} is not usable")
+            why = f": {reason}" if reason else ""
+            self._faults.append(
+                f"{'.'.join(map(str, path))}: {str(value)[:80]!r} is not usable{why}"
+            )
 
     def reject(self, value: RejectedValue) -> None:
         """Records a value that is not used, because it is not plausible."""
@@ -192,14 +200,16 @@ def counter(fields: Fields, *path: str) -> int | None:
     return fields.integer(*path[:-1], f"{path[-1]}_s") if number is None else number
 
 
-def counter_sum(fields: Fields, *paths: tuple[str, ...]) -> int | None:
+def counter_sum(
+    fields: Fields, *paths: tuple[str, ...], maximum: int = (1 << 128) - 1
+) -> int | None:
     """Returns the sum of the counters at these paths. Counters that are missing are ignored.
 
-    None if all are missing, and if any of them cannot be parsed. Without the value of that counter,
-    the sum would be lower than in the previous report.
+    None if all are missing, and if any of them cannot be parsed or is above `maximum`. Without the
+    value of that counter, the sum would be lower than in the previous report.
     """
     present = [path for path in paths if fields.get(*path) is not None]
-    numbers = [fields.integer(*path) for path in present]
+    numbers = [fields.integer(*path, maximum=maximum) for path in present]
     parsed = [number for number in numbers if number is not None]
     return sum(parsed) if parsed and len(parsed) == len(present) else None
 

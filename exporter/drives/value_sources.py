@@ -172,7 +172,7 @@ def _copied(report: Json, health: DriveHealth) -> Iterator[tuple[str, ValueSourc
             yield field, _statistic_source(location, formula)
             continue
         for attribute in health.attributes:
-            number = re.match(r"[0-9]{1,15}", attribute.raw_text or str(attribute.raw))
+            number = re.match(r"[0-9]{1,15}(?![0-9.,/])", attribute.raw_text or str(attribute.raw))
             if attribute.id in ids and number and int(number[0]) == numbers[field]:
                 yield field, _attribute_source(attribute, formula or "raw value")
                 break

@@ -172,10 +172,13 @@ def read_error_count(sys: Path, device: str) -> int | None:
 def parse_error_stats(text: str) -> int | None:
     """Returns the sum of the error counters of one btrfs device; None if there are none.
 
+    None also if one of them is not a number, because the sum would be too low.
+
     A line of the text is a name and a number: ``write_errs 0``.
     """
-    counts = re.findall(r"^\w+_errs (\d{1,20})$", text, re.MULTILINE | re.ASCII)
-    return sum(map(int, counts)) if counts else None
+    counts = re.findall(r"^\w+_errs\b[ \t]*(.*?)[ \t]*$", text, re.MULTILINE | re.ASCII)
+    are_numbers = all(re.fullmatch(r"\d{1,20}", count, re.ASCII) for count in counts)
+    return sum(map(int, counts)) if counts and are_numbers else None
 
 
 def read_pool_states(proc: Path) -> dict[str, str]:

@@ -7,6 +7,7 @@ in bytes, latencies in nanoseconds.
 import json
 import math
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -26,7 +27,8 @@ _MAX_BINS = 4096
 #: Upper bound of fio's output in bytes. A run of three profiles prints 25 KB.
 MAX_REPORT_BYTES = 4 << 20
 
-#: Maximum number of JSON documents that are parsed in one output.
+#: Maximum number of JSON documents that are parsed in one output, from the end. SIGUSR1 and
+#: --status-interval make fio print intermediate reports.
 _MAX_DOCUMENTS = 16
 #: Maximum length of the kept text that fio prints before its report, in characters.
 _MAX_MESSAGE_LENGTH = 500
@@ -224,7 +226,7 @@ def _ops(row: Fields) -> Iterator[tuple[Op, OpResult]]:
                 ),
             )
     syncs = _timed(row, "sync", "lat_ns")
-    # sync.total_ios is always 0, so the timed operations are counted.
+    # fio does not count fdatasync in sync.total_ios, so the timed operations are counted.
     if syncs.operations:
         yield Op.SYNC, syncs
 
@@ -313,8 +315,14 @@ def find_report(output: bytes) -> FioOutput:
     text = _NO_NUMBER.sub("null", output.decode("utf-8", "replace"))
     begin = _begin(text)
     message = " ".join(text[:begin].split())[:_MAX_MESSAGE_LENGTH]
+    places = deque((match.start() for match in _BEGIN.finditer(text)), maxlen=_MAX_DOCUMENTS)
     faults: list[str] = []
-    return FioOutput(_last_document(text, begin, faults), message, tuple(faults))
+    document = _last_document(text, places[0] if places else begin, faults)
+    if document is None and places and places[0] != begin:
+        # The last places are lines of one document.
+        faults.clear()
+        document = _last_document(text, begin, faults)
+    return FioOutput(document, message, tuple(faults))
 
 
 def _begin(text: str) -> int:

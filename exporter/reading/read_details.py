@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from exporter.drives.health import Protocol
 from exporter.printable import printable
+from exporter.reading import nvme_cli
 from exporter.reading.read_input import Document
 from exporter.reading.read_values import ReadDrive, ReadValue
 from exporter.report.formatting import quantity
@@ -70,7 +71,8 @@ def identity(drive: ReadDrive, width: int) -> str:
     width: the maximum width in characters.
     """
     reported, form = drive.report.identity, drive.document.form
-    source = f"{'JSON' if form == 'json' else 'text'} of smartctl {drive.program}".rstrip()
+    program = "nvme-cli" if form == nvme_cli.FORM else f"smartctl {drive.program}".rstrip()
+    source = f"{'text' if form == 'text' else 'JSON'} of {program}"
     known = (
         reported.model or "model unknown",
         f"firmware {reported.firmware}" if reported.firmware else "",

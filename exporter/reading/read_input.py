@@ -2,7 +2,8 @@
 
 A document is the output of smartctl for one drive: JSON or text. A file may contain several, in any
 mixture: one JSON document per line, JSON documents one after the other, and the texts of several
-runs. Only one document is in memory at a time.
+runs. The JSON of nvme-cli is read, too (`nvme_cli`). Only one document is in memory at a time, and
+the one before it if both may be joined.
 
 Where a document ends is decided by lines: a line that begins with "{" starts a JSON document, and
 smartctl's banner ("smartctl 7.3 ...") starts a text. So a document that cannot be read costs only
@@ -21,6 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from exporter.drives.fields import Json
 from exporter.drives.smartctl_text.text_report import is_banner, parse_text
 from exporter.errors import ParseError, ReadError
+from exporter.reading import nvme_cli
+from exporter.reading.document_part import DocumentPart as _Part
 from exporter.report.formatting import quantity
 from exporter.smart.smartctl import decoded
 
@@ -81,7 +84,7 @@ class Document:
     file: the name of the file as the user gave it; "-" is standard input.
     number: the position in the file, from 1.
     line: the number of the first line, from 1.
-    form: "json" or "text"; empty if unknown.
+    form: "json" or "text" of smartctl, or "nvme-cli"; empty if unknown.
     report: the document in the structure of smartctl's JSON. None if it cannot be read.
     error: why it cannot be read, and what to do, as text for people; else empty.
     """
@@ -101,15 +104,6 @@ class _Line(NamedTuple):
     content: bytes | None
 
 
-class _Part(NamedTuple):
-    """A part of a document, before it has a position. report: None if there is an error."""
-
-    line: int
-    form: str
-    report: Json | None
-    error: str = ""
-
-
 def documents(
     file: str, standard_input: Stream, limits: InputLimits | None = None
 ) -> Iterator[Document]:
@@ -125,7 +119,7 @@ def documents(
         yield Document(file, 1, 1, error=str(e))
         return
     try:
-        for part in _parts(_Assembly(limits), _lines(stream, limits)):
+        for part in nvme_cli.joined(_parts(_Assembly(limits), _lines(stream, limits))):
             number += 1
             yield Document(file, number, *part)
     except ReadError as e:
@@ -360,8 +354,10 @@ def _json_parts(document: _Assembly) -> Iterator[_Part]:
 def _json_part(line: int, report: Json) -> _Part:
     if "devices" in report and "device" not in report:
         error = "a list of drives (`smartctl --scan`), not the report of a drive"
-    elif not _REPORT_KEYS & report.keys():
-        error = "a JSON object that is not the output of `smartctl --json`"
+    elif nvme_cli.is_list(report):
+        error = "a list of drives (`nvme list`): save `nvme id-ctrl` and `nvme smart-log`"
+    elif not _REPORT_KEYS & report.keys() and not nvme_cli.is_nvme_cli(report):
+        error = "a JSON object that is not the output of `smartctl --json` or `nvme smart-log`"
     else:
         return _Part(line, "json", report)
     return _Part(line, "json", None, error)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from exporter.drives import self_test_log as log
+from exporter.drives.fields import Fields
+from exporter.drives.smartctl_text import text_report
 from exporter.errors import CommandError, NotAvailable, ParseError
 from exporter.programs.command import Completed, StatusRunner
 from exporter.smart import pysmart
@@ -40,6 +42,11 @@ _OLDEST_FOR_NVME = (7, 4)
 #: Bits of smartctl's exit status which mean that there is no data: the arguments are wrong, or the
 #: device could not be opened or did not identify itself.
 _NO_DATA = 0b11
+
+#: The start of smartctl's texts for types of tests that the standards do not define.
+_UNDEFINED_KINDS = ("Unknown (", "Reserved")
+#: The largest number of digits of a power-on time. A number of 64 bits has 20.
+_MAX_HOURS_DIGITS = 20
 
 #: smartctl's text for an NVMe drive without self-tests.
 _NVME_WITHOUT = "Self-tests not supported"
@@ -120,6 +127,7 @@ class SelfTests:
         self._address = address
         self._timeout_seconds = timeout_seconds
         self._problem: CommandError | None = None
+        self._age_hours: int | None = None
         first = self._look().output.splitlines()
         self.protocol = self._protocol(first)
         self._knows_duration = any("recommended polling time" in line for line in first)
@@ -180,21 +188,38 @@ class SelfTests:
         return minutes * 60.0 if self._knows_duration and minutes else None
 
     def _log(self) -> tuple[LoggedTest, ...]:
-        """Returns the log entries of tests that have ended, newest first."""
+        """Returns the log entries of tests that have ended, newest first.
+
+        The first entry that is not valid has no result, and it is the last one.
+        """
         tests = []
         for test in self._device.tests:
             words = str(test.status)
             if code(self.protocol, words) != IN_PROGRESS:
+                reason = self._why_not_valid(str(test.type), str(test.hours))
                 tests.append(
                     LoggedTest(
                         description=str(test.type),
-                        result=words,
-                        passed=passed(self.protocol, words),
+                        result=f"{words} (not valid: {reason})" if reason else words,
+                        passed=None if reason else passed(self.protocol, words),
                         power_on_hours=str(test.hours),
                         first_error="" if test.LBA in (None, "-") else str(test.LBA),
                     )
                 )
+                if reason:
+                    break
         return tuple(tests)
+
+    def _why_not_valid(self, kind: str, hours: str) -> str:
+        """Returns why a log entry is not valid; empty if it is valid.
+
+        kind, hours: the type of the test and the power-on time, as smartctl prints them.
+        """
+        if kind.startswith(_UNDEFINED_KINDS):
+            return "the type of the test is not defined"
+        if not hours.isdecimal() or len(hours) > _MAX_HOURS_DIGITS:
+            return ""
+        return log.why_not_valid(int(hours), self._age_hours, has_16_bits=self.protocol != "NVMe")
 
     def _protocol(self, lines: Sequence[str]) -> str:
         smartctl = version("\n".join(lines[:1]))
@@ -225,6 +250,8 @@ class SelfTests:
                 f"{self._address}: smartctl failed with status {done.status}: "
                 f"{errors or 'it printed no reason'}"
             )
+        report = text_report.parse_text(done.output)
+        self._age_hours = Fields(report or {}).integer("power_on_time", "hours")
         return done
 
     def _run(self, arguments: Sequence[str]) -> Completed:

@@ -195,6 +195,21 @@ def test_a_failed_segment_of_an_nvme_drive_is_1(tmp_path: Path) -> None:
     assert 1 == run(nvme(tmp_path, entry), "nvme0", "long")[0]
 
 
+@pytest.mark.parametrize(
+    ("kind", "hours", "reason"),
+    [
+        ("Extended", 8762, "it ended at 8762 h, and the power-on time of the drive is 8760 h"),
+        ("Unknown (0x3)", 8760, "the type of the test is not defined"),
+    ],
+)
+def test_an_entry_that_is_not_valid_has_no_result(
+    tmp_path: Path, kind: str, hours: int, reason: str
+) -> None:
+    entry = smartctl_texts.nvme_entry(0, kind, "Completed: failed segments", hours)
+    status, shown = run(nvme(tmp_path, entry), "nvme0", "long")
+    assert (3, True) == (status, f"not valid: {reason}" in shown), shown
+
+
 def test_a_smartctl_without_nvme_self_tests_is_reported_and_not_run(
     tmp_path: Path,
 ) -> None:

@@ -65,6 +65,19 @@ def _grouped(number: int, separator: str) -> str:
     return f"{number:,}".replace(",", separator)
 
 
+def size_text(number: int) -> str:
+    """A number of bytes with three digits, as smartctl prints it: the other digits are cut off."""
+    prefix, unit = "", 1
+    for larger in "KMGTPEZY":
+        if number < unit * 1000:
+            break
+        prefix, unit = larger, unit * 1000
+    decimals = 0 if unit == 1 or number >= 100 * unit else 1 if number >= 10 * unit else 2
+    digits = str(number * 10**decimals // unit)
+    point = len(digits) - decimals
+    return f"{digits[:point]}{'.' if decimals else ''}{digits[point:]} {prefix}B"
+
+
 def _named(width: int, *pairs: tuple[str, object]) -> Iterator[str]:
     """Lines "name: value", aligned. A value of None has no line."""
     for name, value in pairs:
@@ -74,7 +87,7 @@ def _named(width: int, *pairs: tuple[str, object]) -> Iterator[str]:
 
 def _bytes(report: Report, separator: str) -> str | None:
     size = report.get("user_capacity", {}).get("bytes")
-    return None if size is None else f"{_grouped(size, separator)} bytes [480 GB]"
+    return None if size is None else f"{_grouped(size, separator)} bytes [{size_text(size)}]"
 
 
 def _rotation(report: Report) -> str | None:
@@ -277,7 +290,7 @@ def _nvme(report: Report, separator: str, brief: bool) -> Iterator[str]:
         ("Serial Number", report.get("serial_number", "")),
         ("Firmware Version", report.get("firmware_version", "")),
         ("PCI Vendor/Subsystem ID", "0x1234"),
-        ("Total NVM Capacity", total and f"{_grouped(total, separator)} [960 GB]"),
+        ("Total NVM Capacity", total and f"{_grouped(total, separator)} [{size_text(total)}]"),
         ("Unallocated NVM Capacity", "0"),
         ("Controller ID", 1),
         ("NVMe Version", "1.4"),
@@ -326,7 +339,14 @@ def _health_log(report: Report, separator: str) -> Iterator[str]:
         "Media and Data Integrity Errors": "media_errors",
         "Error Information Log Entries": "num_err_log_entries",
     }
-    grouped = [(name, _grouped(log[key], separator)) for name, key in counters.items()]
+    grouped = [
+        (
+            name,
+            _grouped(log[key], separator)
+            + (f" [{size_text(log[key] * 512_000)}]" if "Units" in name else ""),
+        )
+        for name, key in counters.items()
+    ]
     sensors = enumerate(log.get("temperature_sensors", []), 1)
     yield from ("", "SMART/Health Information (NVMe Log 0x02)")
     yield from _named(
@@ -336,7 +356,7 @@ def _health_log(report: Report, separator: str) -> Iterator[str]:
         ("Available Spare", f"{log['available_spare']}%"),
         ("Available Spare Threshold", f"{log['available_spare_threshold']}%"),
         ("Percentage Used", f"{log['percentage_used']}%"),
-        *((name, f"{text} [1.02 TB]" if "Units" in name else text) for name, text in grouped),
+        *grouped,
         ("Warning  Comp. Temperature Time", log.get("warning_temp_time")),
         ("Critical Comp. Temperature Time", log.get("critical_comp_time")),
         *((f"Temperature Sensor {number}", _celsius(reading)) for number, reading in sensors),
@@ -357,7 +377,7 @@ def _nvme_self_tests(report: Report) -> Iterator[str]:
         result = row["self_test_result"]["value"]
         yield (
             f"{number:2}   {row['self_test_code']['string']:<17} {_NVME_RESULTS[result]:<33}"
-            f" {row['power_on_hours']:9} {'-':>12} {'-':>5} {'-':>3} {'-':>3} {'-':>4}"
+            f" {row['power_on_hours']:9} {'-':>12} {'*':>5} {'-':>3} {'-':>3} {'-':>4}"
         )
 
 

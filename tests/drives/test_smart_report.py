@@ -78,12 +78,13 @@ RESTS_ON = {
         *("over_temperature_warning_seconds", "over_temperature_critical_seconds"),
         *("critical_warnings", "host_read", "host_written", "media_errors", "error_log_entries"),
         *("power_on_seconds", "power_cycles", "unsafe_shutdowns", "controller_busy_seconds"),
-        "plp_healthy",
+        *("plp_healthy", "self_test", "rejected"),
     },
+    "nvme_version": {"self_test", "rejected"},
     "nvme_composite_temperature_threshold": {
         *("temperature_warning_celsius", "temperature_critical_celsius"),
     },
-    "nvme_self_test_log": {"self_test"},
+    "nvme_self_test_log": {"self_test", "rejected"},
     "nvme_namespaces": {"wwn", "logical_block_bytes"},
     "nvme_total_capacity": {"capacity_bytes"},
     "user_capacity": {"capacity_bytes"},
@@ -98,12 +99,12 @@ RESTS_ON = {
         *("temperatures", "temperature_warning_celsius", "temperature_critical_celsius"),
         "over_temperature_warning_seconds",
     },
-    "power_on_time": {"power_on_seconds", "self_test"},
+    "power_on_time": {"power_on_seconds", "self_test", "rejected"},
     "power_cycle_count": {"power_cycles"},
     "interface_speed": {"link_bytes_per_second", "link_max_bytes_per_second"},
     "ata_smart_attributes": {"attributes", "temperatures", *OF_THE_MAKE},
     "ata_smart_error_log": {"error_log_entries"},
-    "ata_smart_self_test_log": {"self_test"},
+    "ata_smart_self_test_log": {"self_test", "rejected"},
     "rotation_rate": {"rotational", "endurance"},
     "scsi_vendor": {"model", "unreadable"},
     "scsi_product": {"model"},
@@ -114,9 +115,9 @@ RESTS_ON = {
     "scsi_grown_defect_list": {"reallocated_sectors"},
     "scsi_pending_defects": {"pending_sectors"},
     "scsi_error_counter_log": {"host_read", "host_written", "media_errors"},
-    "scsi_sas_port_0": {"link_bytes_per_second", "interface_errors"},
-    "scsi_sas_port_1": {"link_bytes_per_second", "interface_errors"},
-    "scsi_self_test_0": {"self_test"},
+    "scsi_sas_port_0": {"link_bytes_per_second", "interface_errors", "rejected"},
+    "scsi_sas_port_1": {"link_bytes_per_second", "interface_errors", "rejected"},
+    "scsi_self_test_0": {"self_test", "rejected"},
     "smartctl": {"exit_status", "messages"},
 }
 
@@ -127,6 +128,13 @@ def depends_on(path: tuple[str | int, ...]) -> set[str]:
         f"{'DriveIdentity' if name in names else 'DriveHealth'}.{name}"
         for name in RESTS_ON.get(str(path[0]), set())
     }
+
+
+@pytest.mark.parametrize("text", ["1_000.5", "1,5", "1.5 GB", "0x10", "", "-"])
+def test_a_part_of_a_number_is_a_fault(text: str) -> None:
+    path = ("scsi_error_counter_log", "write", "gigabytes_processed")
+    report = parse_report(with_value(scsi(), path, text))
+    assert (None, 1) == (report.health.host_written, len(report.faults))
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

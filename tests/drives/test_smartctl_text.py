@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from exporter.drives.health import DriveReport
 from exporter.drives.smart_report import parse_report
 from exporter.drives.smartctl_text.raw_text import PowerOn, power_on_time, raw_value
-from exporter.drives.smartctl_text.text_lines import grouped_integer
+from exporter.drives.smartctl_text.text_lines import whole_integer
 from exporter.drives.smartctl_text.text_report import is_banner, parse_text
 from tests.corpus.documents import CORPUS, document, paths
 from tests.drives import reports
 from tests.drives.reports import Report
-from tests.drives.smartctl_printing import printed
+from tests.drives.smartctl_printing import printed, size_text
 
 #: Fields that the text does not contain: the exit status of smartctl, and its messages if there is
 #: nothing else.
@@ -197,20 +197,23 @@ def test_hours_and_milliseconds_are_combined(hours: int, milliseconds: int) -> N
         ("30.5", 305),
         ("0/42498290", 42_498_290),
         ("5/42498290", 5 << 32 | 42_498_290),
-        ("3/32", 3),  # 24 or 32 bits follow the 3: unknown
+        ("3/32", None),  # 24 or 32 bits follow the 3: unknown
         ("5678h+12m", 5678 * 60 + 12),
         ("0 0 1323", 1323),
-        ("0 0 70000", 0),  # not three words: the leading number
-        ("12 dies", 12),
+        ("0 0 70000", None),  # not three words
+        ("70000 (0 3)", None),
+        ("12 dies", None),
+        ("12,345", None),
+        ("12?345", None),
+        ("12 (0", None),
+        ("5678h+12m+", None),
         ("?", None),
         ("", None),
         ("9" * 30, None),
         ("dead", None),
     ],
 )
-def test_a_text_whose_format_is_unknown_is_its_leading_number(
-    text: str, expected: int | None
-) -> None:
+def test_a_text_whose_format_is_unknown_has_no_raw_value(text: str, expected: int | None) -> None:
     assert expected == raw_value(text)
 
 
@@ -223,6 +226,8 @@ def test_a_text_whose_format_is_unknown_is_its_leading_number(
         ("0 0 1323", None),  # smartctl reads no time from this format either
         ("99999999", None),
         ("0x000000000012", None),
+        ("5678h+12m9", None),
+        ("5,678h+12m", None),
     ],
 )
 def test_the_power_on_time_is_the_one_that_smartctl_reads(
@@ -365,7 +370,7 @@ def test_any_raw_text_is_a_raw_value_or_none(text: str) -> None:
 @given(st.integers(0, (1 << 64) - 1), st.sampled_from([",", ".", "'", " ", "\u202f", "\ufffd"]))
 def test_grouped_digits_are_one_number(number: int, separator: str) -> None:
     text = f"{number:,}".replace(",", separator)
-    assert number == grouped_integer(f"{text} [1.02 TB]") == grouped_integer(text)
+    assert number == whole_integer(text) == whole_integer(f"{text} bytes")
 
 
 def test_lines_without_an_end_are_cut_before_they_are_searched() -> None:
@@ -379,3 +384,195 @@ def test_lines_without_an_end_are_cut_before_they_are_searched() -> None:
         "Model: ",
     ):
         assert parse_text(f"smartctl 7.3 x\n{start}{' a' * 2_000_000}\n") is not None
+
+
+#: What stands between the digits in the texts that people send: separators of locales, their bytes
+#: as Latin-1, as "?", as escapes and as entities.
+SEPARATORS = (
+    *(
+        ",",
+        ".",
+        "'",
+        "\u2019",
+        "_",
+        " ",
+        "\u00a0",
+        "\u202f",
+        "\u2009",
+        "\u066c",
+        "\ufffd",
+        "\ufffd" * 2,
+    ),
+    *("?", "\\xa0", "\\xc2\\xa0", "\\xe2\\x80\\xaf", "\\302\\240", "\\u202f", "<a0>", "<U+00A0>"),
+    *("&nbsp;", "\u00c2\u00a0", "\u00e2\u20ac\u00af", "\u00e2\u20ac\u2122"),
+)
+NUMBERS = st.integers(0, (1 << 128) - 1) | st.integers(0, 10**7)
+
+
+def indian(number: int, separator: str) -> str:
+    """The number in groups of two digits, and three digits in the last group."""
+    high, low = divmod(number, 1000)
+    if not high:
+        return str(number)
+    digits = str(high)
+    pairs = [digits[max(0, end - 2) : end] for end in range(len(digits), 0, -2)][::-1]
+    return separator.join([*pairs, f"{low:03}"])
+
+
+def units_written(text: str, other: str = "1") -> DriveReport:
+    """What a drive reports whose text has these data units written, and other power-on hours."""
+    lines = printed(reports.nvme()).split("\n")
+    shown = {"Data Units Written": text, "Power On Hours": other}
+    return read(
+        "\n".join(
+            f"{name}: {shown[name]}" if (name := line.partition(":")[0]) in shown else line
+            for line in lines
+        )
+    )
+
+
+@given(NUMBERS, st.sampled_from(SEPARATORS), st.booleans(), st.booleans())
+def test_every_grouping_of_a_number_is_read_exactly(
+    number: int, separator: str, in_india: bool, with_size: bool
+) -> None:
+    text = indian(number, separator) if in_india else f"{number:,}".replace(",", separator)
+    size = f" [{size_text(number * 512_000)}]" if with_size and number < 10**18 else ""
+    found = units_written(text + size, other=f"1{separator}234{separator}567")
+    written = found.health.host_written
+    assert number == (0 if written is None else written.bytes // 512_000)
+    assert 1_234_567 * 3600 == found.health.power_on_seconds
+    assert () == found.faults
+
+
+@given(st.data(), NUMBERS, st.sampled_from((*SEPARATORS, "")))
+def test_a_number_with_a_foreign_character_is_exact_or_a_fault(
+    data: st.DataObject, number: int, separator: str
+) -> None:
+    text = f"{number:,}".replace(",", separator)
+    at = data.draw(st.integers(0, len(text)))
+    junk = data.draw(
+        st.text(
+            st.characters(exclude_categories=["Cs", "Nd"], exclude_characters="\n"),
+            min_size=1,
+            max_size=3,
+        )
+    )
+    mutated = text[:at] + junk + text[at + data.draw(st.integers(0, 1)) :]
+    is_lost = len(re.sub("[^0-9]", "", mutated)) < len(re.sub("[^0-9]", "", text))
+    found = units_written(mutated)
+    written = found.health.host_written
+    if written is not None:
+        # A digit that became a separator cannot be told from a smaller number with separators.
+        assert is_lost or written.bytes == number * 512_000
+    elif number:
+        is_absent = mutated.strip()[:1].isalpha() or mutated.strip()[:1] in ("<", "(", "[")
+        assert is_absent or is_lost or found.faults
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1,234,567x",
+        "1,234.567",
+        "12345,678",
+        "1,23,4567",
+        "1?234",
+        "28\u2013604",
+        "0x1234",
+        "1e100",
+        "1234 5",
+        "12/345",
+        "12:345",
+        "1,234 [14.6 TB]",
+        "28,604,965 [14.6 MB]",
+        "28,604,965 [14,5 TB]",
+        "9" * 41,
+    ],
+)
+def test_a_part_of_a_number_is_never_the_number(text: str) -> None:
+    found = units_written(text)
+    assert found.health.host_written is None
+    assert ["data_units_written" in fault for fault in found.faults] == [True]
+
+
+@pytest.mark.parametrize("text", ["-", "Not reported", "<not available>"])
+def test_a_text_that_says_that_there_is_no_number_is_absent(text: str) -> None:
+    found = units_written(text)
+    assert (None, ()) == (found.health.host_written, found.faults)
+
+
+def test_an_unknown_separator_of_one_number_is_read_in_all_numbers() -> None:
+    found = units_written("28?604?965 [14.6 TB]", other="9?025")
+    assert 9025 * 3600 == found.health.power_on_seconds
+    assert units_written("1", other="9?025").health.power_on_seconds is None
+    text = printed(reports.nvme()).replace(reports.nvme()["serial_number"], "1?234?567")
+    assert "1?234?567" == read(text).identity.serial
+    assert read(text.replace("8,760", "8?760")).health.power_on_seconds is None
+
+
+@pytest.mark.parametrize("brief", [True, False])
+@pytest.mark.parametrize("damage", ["1?0", "1000", "1,00", "x"])
+def test_a_damaged_row_of_the_attribute_table_is_a_fault(brief: bool, damage: str) -> None:
+    report = reports.ata()
+    text = printed(report, brief=brief)
+    number = report["ata_smart_attributes"]["table"][1]["id"]
+    row = next(line for line in text.split("\n") if line.startswith(f"{number:3} "))
+    value = re.search(r" [0-9]{3} ", row)
+    assert value is not None
+    found = read(text.replace(row, row.replace(value[0], f" {damage} ", 1)))
+    assert number not in {each.id for each in found.health.attributes}
+    assert len(report["ata_smart_attributes"]["table"]) - 1 == len(found.health.attributes)
+    assert 1 == len(found.faults)
+
+
+def test_a_capacity_with_unknown_separators_is_read() -> None:
+    for example in (reports.ata(), reports.scsi(), reports.nvme()):
+        found = read(printed(example, separator="?"))
+        assert parse_report(example).identity.capacity_bytes == found.identity.capacity_bytes
+
+
+#: A line of each protocol with a number, a damaged form, and the value that must be absent.
+DAMAGED = (
+    (reports.nvme, "Unsafe Shutdowns:", r"(\d+)$", r"\1?\1", "unsafe_shutdowns"),
+    (reports.nvme, "Critical Warning:", r"0x(\d)(\d)", r"0x\1?\2", "critical_warnings"),
+    (reports.nvme, "Percentage Used:", r"(\d+)%", r"\1.5.5%", "endurance"),
+    (reports.ata, "Device Error Count:", r"(\d+) ", r"\1?000 ", "error_log_entries"),
+    (reports.scsi, "Current Drive Temperature:", r"(\d)(\d) C", r"\1?\2 C", "temperatures"),
+    (reports.scsi, "read:", r"(\d+)\.(\d+)", r"\1'000'\2", "host_read"),
+    (reports.scsi, "Elements in grown", r": *(\d+)", r": \1?0", "reallocated_sectors"),
+    (reports.scsi, "Percentage used", r"(\d+)%", r"\1?%", "endurance"),
+    (reports.scsi, "Accumulated power on", r" (\d+)", r" \1?000", "power_on_seconds"),
+)
+
+
+@pytest.mark.parametrize(("example", "start", "pattern", "damaged", "field"), DAMAGED)
+def test_a_damaged_number_of_any_line_is_absent_and_a_fault(
+    example: Any, start: str, pattern: str, damaged: str, field: str
+) -> None:
+    report = example()
+    if example is reports.ata:
+        report["ata_smart_error_log"] = {"extended": {"count": 4}}
+    text = printed(report)
+    lines = [
+        re.sub(pattern, damaged, line, count=1) if line.startswith(start) else line
+        for line in text.split("\n")
+    ]
+    assert text != "\n".join(lines)
+    found = read("\n".join(lines))
+    assert not getattr(found.health, field)
+    assert found.faults
+
+
+def test_a_damaged_row_of_a_log_is_a_fault() -> None:
+    ata = sata_with_statistics()
+    ata["ata_smart_self_test_log"] = {"standard": {"table": [reports.ata_test(0, 900)]}}
+    scsi = {**reports.scsi(), "scsi_self_test_0": reports.scsi_test(0, 12_000)}
+    nvme = reports.nvme()
+    nvme["nvme_self_test_log"]["table"] = [reports.nvme_test(0, 8000)]
+    for report, hours in ((ata, "900"), (scsi, "12000"), (nvme, "8000")):
+        text = printed(report)
+        found = read(re.sub(rf"(?m)^(#? ?\d.*Completed.* ){hours}", rf"\g<1>{hours[0]} 000", text))
+        assert found.health.self_test is None
+        assert found.faults, report["device"]
+    text = printed(ata).replace("123456789", "123?456?789")
+    assert any("123?456?789" in fault for fault in read(text).faults)

@@ -279,8 +279,10 @@ EXAMPLES: Mapping[str, tuple[bytes, ...]] = {
         b'{"version":1,"spent":{"a":{"day":1,"life":2}},"run":null}',
     ),
     "probe-pid-file": (b'{"child":[300,4000],"owner":[200,3000]}',),
-    "read-command": tuple(
-        printed(report()).encode() for report in (reports.ata, reports.nvme, reports.scsi)
+    "read-command": (
+        *(printed(report()).encode() for report in (reports.ata, reports.nvme, reports.scsi)),
+        b'{"vid":1,"sn":"S","mn":"M","fr":"F","tnvmcap":"1","wctemp":343}\n',
+        b'{"critical_warning":0,"temperature":310,"avail_spare":100,"percent_used":1}\n',
     ),
     "smartctl": tuple(
         json.dumps(

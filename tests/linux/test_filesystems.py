@@ -132,6 +132,11 @@ def test_error_stats_without_numbers_are_unknown() -> None:
     assert filesystems.parse_error_stats("invalid\n") is None
 
 
+@pytest.mark.parametrize("damaged", ["read_errs 2x", "read_errs", "read_errs 1,000", "read_errs -"])
+def test_a_damaged_number_of_the_error_stats_makes_the_sum_unknown(damaged: str) -> None:
+    assert filesystems.parse_error_stats(f"write_errs 1\n{damaged}\nflush_errs 0\n") is None
+
+
 @given(st.text())
 @settings(max_examples=examples(200))
 def test_any_error_stats(text: str) -> None:

@@ -163,6 +163,40 @@ def test_if_the_last_report_is_truncated_the_first_is_used_with_a_fault() -> Non
     assert run.faults
 
 
+@pytest.mark.parametrize("number", [2, 17, 60])
+def test_the_last_of_many_intermediate_reports_is_used(number: int) -> None:
+    """--status-interval: `elapsed` starts at 1 in fio 3.41, and at 2 in earlier versions."""
+    for first in (1, 2):
+        output = b"\n".join(
+            printed(job("fsync", elapsed=first + n, write=direction({2_000: 1 + n})))
+            for n in range(number)
+        )
+        run = parse(output, 0)
+        assert (number * 4096, ()) == (run.written_bytes, run.faults)
+        cut = parse(output[:-400], 128)
+        assert ((number - 1) * 4096, 1) == (cut.written_bytes, len(cut.faults))
+
+
+def test_the_start_of_a_job_is_ignored() -> None:
+    """fio 3.39 and later print `job_start`, in milliseconds since 1970."""
+    later = {**FSYNC, "job_start": 1_764_000_000_123}
+    assert only(printed(FSYNC)) == only(printed(later))
+
+
+def test_the_utilization_of_the_disk_is_ignored() -> None:
+    """It is missing without /sys, and with --disk_util=0."""
+    disks: list[list[dict[str, Any]]] = [[], [{"name": "sda", "util": 99.1, "read_ios": 3}]]
+    for disk_util in disks:
+        assert parse(printed(FSYNC), 0) == parse(printed(FSYNC, disk_util=disk_util), 0)
+
+
+@pytest.mark.parametrize("total", [0, 199, 31])
+def test_syncs_are_counted_by_their_latencies_also_if_fio_counts_them(total: int) -> None:
+    """fio counts fsync in `total_ios`, and not fdatasync."""
+    counted = {**FSYNC, "sync": {**FSYNC["sync"], "total_ios": total}}
+    assert only(printed(FSYNC)) == only(printed(counted))
+
+
 def test_a_duplicate_job_name_is_a_fault() -> None:
     run = parse(printed(FSYNC, FSYNC), 0)
     assert 1 == len(run.jobs)

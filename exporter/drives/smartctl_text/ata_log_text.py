@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from exporter.drives.self_test_log import ATA_RESULTS
-from exporter.drives.smartctl_text.text_lines import Report, put
+from exporter.drives.smartctl_text.text_lines import Report, is_log_row, put
 
 #: The largest number of rows of a log that are read. The self-test log has up to 21 rows, and a
 #: page of the device statistics up to 63.
@@ -16,6 +16,7 @@ _STATISTIC = re.compile(
     r" +([N-][D-][C-]\+?) +(\S.*?)(?: \[([^\]]*)\])?",
     re.ASCII,
 )
+_STATISTIC_START = re.compile(r"0x([0-9a-f]{2}) +0x([0-9a-f]{3}) ", re.ASCII)
 #: The bits of the flags of a statistic (ACS-4, 9.5.2). The first two are "supported" and "valid".
 _SUPPORTED, _VALID = 0x80, 0x40
 _STATISTIC_FLAGS = (("normalized", 0x20), ("supports_dsn", 0x10), ("monitored_condition_met", 0x08))
@@ -44,15 +45,19 @@ _LOGS = (
     ),
     ("SMART Extended Self-test Log Version:", ("ata_smart_self_test_log", "extended")),
 )
-_ERROR_COUNT = re.compile(r"(?:ATA|Device) Error Count: ([0-9]{1,10})", re.ASCII)
+_ERROR_COUNT = re.compile(r"(?:ATA|Device) Error Count: ([0-9]{1,10})(?: \(.*\))?", re.ASCII)
+_ERROR_COUNT_STARTS = ("ATA Error Count: ", "Device Error Count: ")
 
 _SELF_TEST = re.compile(
     rf"# *[0-9]{{1,2}} +(\S.*?) +({'|'.join(map(re.escape, ATA_RESULTS))}"
     r"|Unknown status \(0x[0-9a-f]\)) +([0-9]{1,2})0% +([0-9]{1,5}) +(\S+)",
     re.ASCII,
 )
+#: The type of a test that smartctl prints with its number.
+_TEST_NUMBER = re.compile(r"(?:Vendor|Reserved) \((0x[0-9a-f]{2})\)", re.ASCII)
 
-_TEMPERATURE = r"(-?[0-9]{1,3}|\?|--)"
+_TEMPERATURE = r"(\S+|\S+ \S+)"
+_CELSIUS = re.compile(r"-?[0-9]{1,3}", re.ASCII)
 #: The temperatures of the SCT status and of the SCT temperature history, and their keys.
 _SCT = tuple(
     (re.compile(pattern.replace("#", _TEMPERATURE), re.ASCII), keys)
@@ -92,12 +97,14 @@ def _put_errors_and_self_tests(report: Report, lines: Sequence[str]) -> None:
             continue
         if line == "No Errors Logged" or line.startswith("No self-tests have been logged"):
             log.setdefault("count", 0)
-        elif (count := _ERROR_COUNT.match(line)) is not None:
-            log.setdefault("count", int(count[1]))
-        elif line.startswith("#") and (test := _SELF_TEST.fullmatch(line)) is not None:
+        elif line.startswith(_ERROR_COUNT_STARTS):
+            count = _ERROR_COUNT.fullmatch(line)
+            log.setdefault("count", line if count is None else int(count[1]))
+        elif is_log_row(line):
             table = log.setdefault("table", [])
             if len(table) < _MAX_ROWS:
-                table.append(_self_test(test))
+                test = _SELF_TEST.fullmatch(line)
+                table.append({"status": {"value": line}} if test is None else _self_test(test))
                 log["count"] = len(table)
 
 
@@ -111,6 +118,8 @@ def _self_test(row: re.Match[str]) -> Report:
         "status": {"value": code << 4 | min(int(remaining), 15), "string": status},
         "lifetime_hours": int(hours),
     }
+    if (number := _TEST_NUMBER.fullmatch(kind)) is not None:
+        test["type"]["value"] = int(number[1], 16)
     if sector.isdecimal() and len(sector) <= 20:
         test["lba"] = int(sector)
     return test
@@ -125,7 +134,8 @@ def _put_sct(report: Report, lines: Sequence[str]) -> None:
             if match is not None:
                 for key, text in zip(keys, match.groups(), strict=True):
                     if text not in ("?", "--"):
-                        put(report, int(text), "temperature", key)
+                        number = int(text) if _CELSIUS.fullmatch(text) else text
+                        put(report, number, "temperature", key)
 
 
 def _put_statistics(report: Report, lines: Sequence[str]) -> None:
@@ -139,10 +149,16 @@ def _put_statistics(report: Report, lines: Sequence[str]) -> None:
             page: Report = {"number": number, "name": header[2], "revision": int(header[3])}
             pages.setdefault(number, {**page, "table": []})
             continue
+        start = _STATISTIC_START.match(line)
+        its_page = None if start is None else pages.get(int(start[1], 16))
+        if start is None or its_page is None or len(its_page["table"]) >= _MAX_ROWS:
+            continue
         row = _STATISTIC.fullmatch(line)
-        its_page = None if row is None else pages.get(int(row[1], 16))
-        if row is not None and its_page is not None and len(its_page["table"]) < _MAX_ROWS:
-            its_page["table"].append(_statistic(report, row))
+        its_page["table"].append(
+            {"offset": int(start[2], 16), "value": line, "flags": {"valid": True}}
+            if row is None
+            else _statistic(report, row)
+        )
     if pages:
         put(report, list(pages.values()), "ata_device_statistics", "pages")
 

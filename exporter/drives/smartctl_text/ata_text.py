@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from exporter.drives.smartctl_text.raw_text import power_on_time, raw_value
-from exporter.drives.smartctl_text.text_lines import Report, grouped_integer, leading_integer, put
+from exporter.drives.smartctl_text.raw_text import leading_number, power_on_time, raw_value
+from exporter.drives.smartctl_text.text_lines import Report, put, whole_integer
 
 #: The letters of the brief format, lowest bit first: prefailure, updated online, performance, error
 #: rate, event count, auto keep.
@@ -28,6 +28,7 @@ _BRIEF_ROW = re.compile(
     r"(-|NOW|Past) +(\S.*)",
     re.ASCII,
 )
+_ROW_START = re.compile(rf"{_NUMBER} +[A-Za-z]", re.ASCII)
 _FAILED = {"FAILING_NOW": "now", "NOW": "now", "In_the_past": "past", "Past": "past"}
 
 _TABLE = "Vendor Specific SMART Attributes with Thresholds:"
@@ -38,7 +39,10 @@ _TEMPERATURES = (194, 190)
 
 _RATE = r"([0-9]\.[0-9]) Gb/s"
 _SPEEDS = re.compile(rf"[^,]*(?:, {_RATE})?(?: \(current: {_RATE}\))?", re.ASCII)
-_SECTORS = re.compile(r"([0-9]{1,9}) bytes logical(?:/physical|, ([0-9]{1,9}) bytes physical)")
+_SECTORS = re.compile(
+    r"([0-9]{1,9}) bytes logical(?:/physical|, ([0-9]{1,9}) bytes physical)"
+    r"(?: \(offset [0-9]{1,9} bytes\))?"
+)
 
 
 def parse_ata(lines: Sequence[str], values: Mapping[str, str]) -> Report:
@@ -51,21 +55,27 @@ def parse_ata(lines: Sequence[str], values: Mapping[str, str]) -> Report:
     put(report, values.get("Device Model"), "model_name")
     put(report, values.get("Serial Number"), "serial_number")
     put(report, values.get("Firmware Version"), "firmware_version")
-    put(report, grouped_integer(values.get("User Capacity")), "user_capacity", "bytes")
+    put(report, whole_integer(values.get("User Capacity")), "user_capacity", "bytes")
     put(report, _wwn(values.get("LU WWN Device Id", "")), "wwn")
     put(report, _rotation_rate(values.get("Rotation Rate", "")), "rotation_rate")
     put(report, values.get("ATA Version is"), "ata_version", "string")
     known = values.get("Device is", "")
     if "smartctl database" in known:
         report["in_smartctl_database"] = known.startswith("In ")
-    sectors = _SECTORS.match(values.get("Sector Size", values.get("Sector Sizes", "")))
-    if sectors is not None:
+    sizes = values.get("Sector Size", values.get("Sector Sizes"))
+    sectors = _SECTORS.fullmatch(sizes or "")
+    if sectors is None:
+        put(report, sizes, "logical_block_size")
+    else:
         report["logical_block_size"] = int(sectors[1])
         report["physical_block_size"] = int(sectors[2] or sectors[1])
-    speeds = _SPEEDS.match(values.get("SATA Version is", ""))
+    version = values.get("SATA Version is", "")
+    speeds = _SPEEDS.fullmatch(version)
     if speeds is not None:
         put(report, _speed(speeds[1]), "interface_speed", "max")
         put(report, _speed(speeds[2]), "interface_speed", "current")
+    elif "b/s" in version:
+        put(report, version, "interface_speed", "max", "units_per_second")
     put(report, _passed(values), "smart_status", "passed")
     mode = values.get("Power mode is", values.get("Power mode was"))
     put(report, mode, "power_mode", "name")
@@ -74,15 +84,15 @@ def parse_ata(lines: Sequence[str], values: Mapping[str, str]) -> Report:
 
 
 def _wwn(text: str) -> Report | None:
-    match = re.match(r"([0-9a-f]) ([0-9a-f]{6}) ([0-9a-f]{9})", text, re.ASCII)
+    match = re.fullmatch(r"([0-9a-f]) ([0-9a-f]{6}) ([0-9a-f]{9})", text, re.ASCII)
     if match is None:
-        return None
+        return {"naa": text} if text else None
     naa, oui, unique = (int(part, 16) for part in match.groups())
     return {"naa": naa, "oui": oui, "id": unique}
 
 
-def _rotation_rate(text: str) -> int | None:
-    return 0 if text == "Solid State Device" else leading_integer(text)
+def _rotation_rate(text: str) -> int | str | None:
+    return 0 if text == "Solid State Device" else whole_integer(text)
 
 
 def _speed(rate: str | None) -> Report | None:
@@ -116,20 +126,23 @@ def _put_attributes(report: Report, lines: Sequence[str]) -> None:
             report["power_cycle_count"] = number
     for number in _TEMPERATURES:
         text = rows[number]["raw"]["string"] if number in rows else ""
-        celsius = leading_integer(text)
+        celsius = leading_number(text)
         if celsius is not None and 0 < celsius < 128:
             put(report, celsius, "temperature", "current")
             break
 
 
 def _attributes(lines: Sequence[str]) -> Iterator[Report]:
-    """Yields the rows of the attribute table.
+    """Yields the rows of the attribute table. A row that cannot be parsed becomes a fault.
 
     A drive that fails has a second table before it, with the failed attributes only. It is not
     used if the whole table is there.
     """
     starts = [number for number, line in enumerate(lines) if line == _TABLE]
+    is_table = bool(starts)
     for line in lines[starts[0] if starts else 0 :]:
+        # An empty line ends the table.
+        is_table = is_table and line != ""
         if not line[:1].isdecimal():
             continue
         row = _ROW.fullmatch(line)
@@ -139,6 +152,11 @@ def _attributes(lines: Sequence[str]) -> Iterator[Report]:
         row = _BRIEF_ROW.fullmatch(line)
         if row is not None:
             yield _attribute(row, _flags(row[3]))
+            continue
+        damaged = _ROW_START.match(line) if is_table else None
+        if damaged is not None:
+            number = int(damaged[1], 0 if "x" in damaged[1] else 10)
+            yield {"id": number, "name": "", "raw": {"value": line, "string": ""}}
 
 
 def _attribute(row: re.Match[str], flags: int) -> Report:
@@ -159,7 +177,7 @@ def _attribute(row: re.Match[str], flags: int) -> Report:
         "updated_online": bool(flags & 2),
     }
     # A text without a number is passed on as the value, so that it is reported as a fault.
-    computed = raw_value(raw)
+    computed = raw_value(raw, name)
     attribute["raw"] = {"value": raw if computed is None else computed, "string": raw}
     return attribute
 

@@ -16,6 +16,7 @@ text                            raw value
 20 (29 27 28 28 0)              the lowest byte, then the others (tempminmax, unknown layout)
 0/42498290                      the number behind the slash, if the first one is 0
 5/42498290                      two numbers, of 24 and 32 bits, if the second has more than 24 bits
+3/32                            two numbers of 24 bits, if the name of the attribute shows it
 5678h+12m                       minutes (min2hour)
 5678h+12m (3)                   the same in the lowest two words, and the highest word
 5678h+12m+05s                   seconds (sec2hour)
@@ -23,10 +24,10 @@ text                            raw value
 30.5                            ten times the temperature (temp10x)
 ==============================  ======================================================
 
-For every other text the result is the leading number. This includes "14 (Min/Max 3/52)" and
-"14 (Min/Max 3/52 #7)", whose higher bytes have several layouts, and "5/1234", where the format of
-the first number is unknown. Some hard disks count half minutes (halfmin2hour) and print the same
-text as those that count minutes.
+"14 (Min/Max 3/52)" and "14 (Min/Max 3/52 #7)" are the first number, because the higher bytes have
+several layouts. Every other text has no raw value: a part of its numbers would be another number.
+An example is "5/1234" of other attributes: the number of bits of the second number is unknown. Some
+hard disks count half minutes (halfmin2hour) and print the same text as those that count minutes.
 """
 
 import re
@@ -39,7 +40,17 @@ _WORD, _BYTE, _24_BITS, _32_BITS = 1 << 16, 1 << 8, 1 << 24, 1 << 32
 #: The largest length of a raw text, in characters. Longer texts have no format of smartctl.
 _MAX_CHARACTERS = 80
 
-_LEADING = re.compile(r"(-?[0-9]{1,20})(?![0-9])", re.ASCII)
+#: A temperature with its limits of the power cycle or of the whole life, and the number of times
+#: that it was too high.
+_TEMPERATURE = re.compile(
+    r"(-?[0-9]{1,3})(?: \((?:Lifetime )?Min/Max (?:-?[0-9]{1,3}|\?)/(?:-?[0-9]{1,3}|\?)"
+    r"(?: #[0-9]{1,5})?\))?",
+    re.ASCII,
+)
+_LEADING = re.compile(r"-?[0-9]{1,20}", re.ASCII)
+
+#: The attribute for which the drive database selects two numbers of 24 bits (raw24/raw24).
+_TWO_OF_24_BITS = "Bad_Blk_Ct_Lat/Erl"
 
 #: The layouts of attribute 9 that `power_on_minutes` can read.
 _HOURS_MINUTES = re.compile(r"([0-9]{1,10})h\+([0-9]{2})m", re.ASCII)
@@ -52,25 +63,39 @@ class PowerOn(NamedTuple):
     minutes: int | None
 
 
-def raw_value(text: str) -> int | None:
-    """Returns the raw value of an attribute. None if the text contains no number at its start."""
+def raw_value(text: str, name: str = "") -> int | None:
+    """Returns the raw value of an attribute. None if the text has none of the known formats.
+
+    name: the name of the attribute, if it is known.
+    """
     if text.isdecimal() and text.isascii() and len(text) <= 20:
         number = int(text)
         return number if number <= _MAX_RAW else None
     if len(text) > _MAX_CHARACTERS:
         return None
-    for pattern, combine in _FORMATS:
+    first = ((_DIVIDED, _packed(_24_BITS)),) if name == _TWO_OF_24_BITS else ()
+    for pattern, combine in (*first, *_FORMATS):
         match = pattern.fullmatch(text)
         if match is not None:
-            number_or_none = combine(*(int(part) for part in match.groups()))
+            number_or_none: int | None = combine(*(int(part) for part in match.groups()))
             if number_or_none is not None:
                 return number_or_none
     match = re.fullmatch(r"0x([0-9a-f]{1,16})", text, re.IGNORECASE | re.ASCII)
     if match is not None:
         return int(match[1], 16)
+    match = _TEMPERATURE.fullmatch(text)
+    # A negative temperature is in the lowest byte, which has a sign.
+    mask = 0xFF if text.startswith("-") else _MAX_RAW
+    return None if match is None else int(match[1]) & mask
+
+
+def leading_number(text: str) -> int | None:
+    """Returns the first number of a raw text, such as -5 in "-5 (Min/Max -9/52)".
+
+    None if the text has none of the known formats.
+    """
     match = _LEADING.match(text)
-    # A negative number is a temperature: the lowest byte, which has a sign.
-    return None if match is None else min(int(match[1]), _MAX_RAW) & _sign_mask(match[1])
+    return None if match is None or raw_value(text) is None else int(match[0])
 
 
 def power_on_time(text: str) -> PowerOn | None:
@@ -79,16 +104,12 @@ def power_on_time(text: str) -> PowerOn | None:
     None if smartctl reads none, because the format is not one of a time or the value is too large.
     """
     match = _HOURS_MINUTES.match(text)
-    if match is not None:
+    if match is not None and raw_value(text) is not None:
         return PowerOn(int(match[1]), int(match[2]))
     raw = raw_value(text) if re.fullmatch(r"[0-9]+( \([0-9 ]+\))?", text, re.ASCII) else None
     # smartctl ignores the bits above 32, which may be milliseconds, and a value of more than 24.
     hours = None if raw is None else raw % _32_BITS
     return PowerOn(hours, None) if hours is not None and hours < _24_BITS else None
-
-
-def _sign_mask(digits: str) -> int:
-    return 0xFF if digits.startswith("-") else _MAX_RAW
 
 
 def _packed(base: int) -> Callable[..., int | None]:
@@ -156,6 +177,7 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(text.replace("#", r"([0-9]{1,15})"), re.ASCII)
 
 
+_DIVIDED = _pattern(r"#/#")
 _FORMATS: tuple[tuple[re.Pattern[str], Callable[..., int | None]], ...] = (
     (_pattern(r"# # #"), _packed(_WORD)),
     (_pattern(r"# # # # # #"), _packed(_BYTE)),
@@ -163,7 +185,7 @@ _FORMATS: tuple[tuple[re.Pattern[str], Callable[..., int | None]], ...] = (
     (_pattern(r"# \(Average #\)"), _word_and_average),
     (_pattern(r"# \(# # #\)"), _24_bits_and_bytes),
     (_pattern(r"# \(# # # # #\)"), _byte_and_bytes),
-    (_pattern(r"#/#"), _divided),
+    (_DIVIDED, _divided),
     (_pattern(r"#h\+#m"), _minutes),
     (_pattern(r"#h\+#m \(#\)"), _minutes_and_word),
     (_pattern(r"#h\+#m\+#s"), _seconds),

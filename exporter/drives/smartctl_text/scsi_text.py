@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from exporter.drives.self_test_log import SCSI_RESULTS
-from exporter.drives.smartctl_text.text_lines import Report, grouped_integer, leading_integer, put
+from exporter.drives.smartctl_text.text_lines import Report, is_log_row, put, whole_integer
 
 _TEXTS = (
     ("Vendor", "scsi_vendor"),
@@ -35,26 +35,35 @@ _MAX_ROW_CHARACTERS = 256
 _FAILING = re.compile(r"SMART Health Status: (.+?) \[asc=([0-9a-f]{1,2}), ascq=([0-9a-f]{1,2})\]")
 _POWER_ON = re.compile(
     r"(?:Accumulated power on time, hours:minutes|number of hours powered up =)"
-    r" *([0-9]{1,10})(?::([0-9]{2})|[.,]([0-9]{2}))?(?: .*)?",
+    r" *([0-9]{1,10})(?::([0-9]{2})|[.,]([0-9]{2}))?(?: \[[0-9]+ minutes\])?",
     re.ASCII,
 )
 _CURRENT_CELSIUS = re.compile(r"Current temperature = (-?[0-9]{1,3})", re.ASCII)
-_PENDING = re.compile(r"Pending defect count: *([0-9]{1,10}) .*", re.ASCII)
+_PENDING = re.compile(r"Pending defect count: *([0-9]{1,10}) [A-Z].*", re.ASCII)
 _PERCENT_USED = re.compile(
     r"Percentage used endurance indicator: ([0-9]{1,3})%", re.ASCII | re.IGNORECASE
+)
+#: The start of the lines with these numbers in lower case, and the keys of the numbers.
+_NUMBERS = (
+    ("accumulated power on time", ("power_on_time", "hours")),
+    ("number of hours powered up", ("power_on_time", "hours")),
+    ("percentage used endurance indicator", ("scsi_percentage_used_endurance_indicator",)),
+    ("pending defect count", ("scsi_pending_defects", "count")),
 )
 
 _SELF_TEST = re.compile(
     rf"# *[0-9]{{1,2}} +(\S.*?) +({'|'.join(map(re.escape, SCSI_RESULTS))})(?: -->)? "
-    r"+(?:-|[0-9]{1,3}) +([0-9]{1,5}|NOW)(?: .*)?",
+    r"+(?:-|[0-9]{1,3}) +([0-9]{1,5}|NOW)(?: (?:-|0x[0-9a-f]{1,16}|[0-9]{1,20}) \[[^\]]*\])?",
     re.ASCII,
 )
+#: The codes of the tests that smartctl prints with their number.
+_RESERVED_CODE = re.compile(r"Reserved ?\(([0-9])\)", re.ASCII)
 #: The number of entries in the Self-Test Results log page (SPC).
 _MAX_SELF_TESTS = 20
 
 _PORT = re.compile(r"relative target port id = ([0-9]{1,5})", re.ASCII)
 _LINK_RATE = re.compile(r"negotiated logical link rate: (.+)")
-_PHY_COUNT = re.compile(r"([A-Z][A-Za-z ]+ count) = ([0-9]{1,10})", re.ASCII)
+_PHY_COUNT = re.compile(r"([A-Z][A-Za-z ]+ count) = (.+)")
 _PHY_KEYS = {
     "Invalid DWORD count": "invalid_dword_count",
     "Running disparity error count": "running_disparity_error_count",
@@ -76,17 +85,17 @@ def parse_scsi(lines: Sequence[str], values: Mapping[str, str]) -> Report:
         put(report, values.get(name), key)
     model = " ".join(filter(None, (values.get("Vendor"), values.get("Product"))))
     put(report, model or None, "model_name")
-    put(report, grouped_integer(values.get("User Capacity")), "user_capacity", "bytes")
-    put(report, leading_integer(values.get("Logical block size")), "logical_block_size")
-    put(report, leading_integer(values.get("Physical block size")), "physical_block_size")
+    put(report, whole_integer(values.get("User Capacity")), "user_capacity", "bytes")
+    put(report, whole_integer(values.get("Logical block size")), "logical_block_size")
+    put(report, whole_integer(values.get("Physical block size")), "physical_block_size")
     rate = values.get("Rotation Rate", "")
     is_ssd = rate == "Solid State Device"
-    put(report, 0 if is_ssd else leading_integer(rate), "rotation_rate")
-    put(report, _celsius(values.get("Current Drive Temperature")), "temperature", "current")
-    put(report, _celsius(values.get("Drive Trip Temperature")), "temperature", "drive_trip")
+    put(report, 0 if is_ssd else whole_integer(rate), "rotation_rate")
+    put(report, whole_integer(values.get("Current Drive Temperature")), "temperature", "current")
+    put(report, whole_integer(values.get("Drive Trip Temperature")), "temperature", "drive_trip")
     put(
         report,
-        leading_integer(values.get("Elements in grown defect list")),
+        whole_integer(values.get("Elements in grown defect list")),
         "scsi_grown_defect_list",
     )
     if values.get("SMART Health Status") == "OK":
@@ -103,6 +112,10 @@ def _put_line(report: Report, line: str) -> None:
         errors = _ERRORS.fullmatch(line[:_MAX_ROW_CHARACTERS])
         if errors is not None:
             _put_errors(report, errors)
+        else:
+            keys = ("total_uncorrected_errors", "gigabytes_processed", *_ERROR_KEYS[:3])
+            kind = line.partition(":")[0]
+            put(report, dict.fromkeys(keys, line), "scsi_error_counter_log", kind)
     elif (failing := _FAILING.fullmatch(line)) is not None:
         put(report, False, "smart_status", "passed")
         scsi = {"asc": int(failing[2], 16), "ascq": int(failing[3], 16), "ie_string": failing[1]}
@@ -117,6 +130,15 @@ def _put_line(report: Report, line: str) -> None:
     elif (celsius := _CURRENT_CELSIUS.fullmatch(line)) is not None:
         reports = report.setdefault("scsi_environmental_reports", {})
         reports.setdefault(f"temperature_{len(reports) + 1}", {"current": int(celsius[1])})
+    elif (path := _path_of_number(line)) is not None and not report.get(path[0]):
+        put(report, line, *path)
+
+
+def _path_of_number(line: str) -> tuple[str, ...] | None:
+    """Returns the keys of the number in a line that is not parsed; None if it has no number."""
+    has_digits = any(character.isdecimal() for character in line)
+    paths = (path for start, path in _NUMBERS if has_digits and line.lower().startswith(start))
+    return next(paths, None)
 
 
 def _put_errors(report: Report, row: re.Match[str]) -> None:
@@ -130,18 +152,24 @@ def _put_errors(report: Report, row: re.Match[str]) -> None:
 def _put_self_tests(report: Report, lines: Sequence[str]) -> None:
     number = 0
     for line in lines:
-        row = _SELF_TEST.fullmatch(line) if line.startswith("#") else None
-        if row is None or number >= _MAX_SELF_TESTS:
+        if not is_log_row(line) or number >= _MAX_SELF_TESTS:
             continue
-        kind, result, hours = row.groups()
-        test: Report = {
-            "code": {"string": kind},
-            "result": {"value": SCSI_RESULTS[result], "string": result},
-        }
-        if hours != "NOW":
-            test["power_on_time"] = {"hours": int(hours)}
-        report[f"scsi_self_test_{number}"] = test
+        row = _SELF_TEST.fullmatch(line)
+        report[f"scsi_self_test_{number}"] = _self_test(row) if row else {"result": {"value": line}}
         number += 1
+
+
+def _self_test(row: re.Match[str]) -> Report:
+    kind, result, hours = row.groups()
+    test: Report = {
+        "code": {"string": kind},
+        "result": {"value": SCSI_RESULTS[result], "string": result},
+    }
+    if (reserved := _RESERVED_CODE.fullmatch(kind)) is not None:
+        test["code"]["value"] = int(reserved[1])
+    if hours != "NOW":
+        test["power_on_time"] = {"hours": int(hours)}
+    return test
 
 
 def _put_ports(report: Report, lines: Sequence[str]) -> None:
@@ -161,12 +189,7 @@ def _put_ports(report: Report, lines: Sequence[str]) -> None:
         elif port and (rate := _LINK_RATE.fullmatch(line)) is not None:
             phy["negotiated_logical_link_rate"] = rate[1]
         elif port and (count := _PHY_COUNT.fullmatch(line)) is not None and count[1] in _PHY_KEYS:
-            phy[_PHY_KEYS[count[1]]] = int(count[2])
-
-
-def _celsius(text: str | None) -> int | None:
-    match = re.fullmatch(r"(-?[0-9]{1,3}) C", text or "", re.ASCII)
-    return None if match is None else int(match[1])
+            phy[_PHY_KEYS[count[1]]] = whole_integer(count[2])
 
 
 def _minutes(minutes: str | None, hundredths: str | None) -> int | None:

@@ -1,0 +1,207 @@
+"""Converts the JSON of nvme-cli into the structure of smartctl's JSON, and joins its documents.
+
+nvme-cli prints one document per command, and only `nvme id-ctrl` contains the model. So the
+documents of one drive that follow each other in a file are one report. The keys are those of the
+sources of nvme-cli 1.0 to 3.0 (nvme-print.c, nvme-print-json.c). The versions differ in this:
+
+- The 128-bit counters are numbers (1.0 to 2.0, and 2.4 and later) or texts (2.3 of Debian).
+- With -v, `critical_warning` is an object with the bits and the `value` (1.13 and later).
+- A sensor is there only if it reports a temperature. The composite temperature is 0 without one.
+- The key of the power-on hours of a self-test.
+
+All temperatures are in kelvin.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from exporter.drives.fields import Json
+from exporter.drives.smartctl_text.text_lines import Report, put
+from exporter.errors import ReadError
+from exporter.reading.document_part import DocumentPart
+
+#: The form of a document that was converted.
+FORM = "nvme-cli"
+
+#: The commands whose output is converted, and the keys by which it is recognized.
+_SMART_LOG, _ID_CTRL, _SELF_TEST_LOG = "smart-log", "id-ctrl", "self-test-log"
+_KEYS: Mapping[str, frozenset[str]] = {
+    _SMART_LOG: frozenset({"critical_warning", "temperature", "avail_spare", "percent_used"}),
+    _ID_CTRL: frozenset({"vid", "sn", "mn", "fr"}),
+    _SELF_TEST_LOG: frozenset({"Current Device Self-Test Operation", "List of Valid Reports"}),
+}
+
+#: Keys of the lists of `nvme list`, `nvme list-subsys` and `nvme list -v`.
+_LIST_KEYS = frozenset({"Devices", "Subsystems"})
+
+#: The difference between a temperature in kelvin and in °C. smartctl and nvme-cli both use this
+#: whole number, because the drive reports whole kelvins.
+_ZERO_CELSIUS = 273
+
+_HEALTH_LOG = "nvme_smart_health_information_log"
+
+#: The keys of the health log that have other names in smartctl's JSON, and those with the same.
+_RENAMED = {
+    "avail_spare": "available_spare",
+    "spare_thresh": "available_spare_threshold",
+    "percent_used": "percentage_used",
+    "host_read_commands": "host_reads",
+    "host_write_commands": "host_writes",
+}
+_SAME = (
+    *("data_units_read", "data_units_written", "controller_busy_time", "power_cycles"),
+    *("power_on_hours", "unsafe_shutdowns", "media_errors", "num_err_log_entries"),
+    *("warning_temp_time", "critical_comp_time"),
+)
+#: The largest number of temperature sensors in the log.
+_MAX_SENSORS = 8
+#: The number of entries in the self-test log.
+_MAX_SELF_TESTS = 20
+
+#: The limits of the temperature in Identify Controller, and their keys in smartctl's JSON.
+_LIMITS = (("wctemp", "warning"), ("cctemp", "critical"))
+
+
+def is_nvme_cli(document: Json) -> bool:
+    """True if the document is the output of a command of nvme-cli that is converted."""
+    return bool(_command(document))
+
+
+def is_list(document: Json) -> bool:
+    """True if the document is a list of drives of nvme-cli."""
+    return bool(_LIST_KEYS & document.keys())
+
+
+def joined(parts: Iterator[DocumentPart]) -> Iterator[DocumentPart]:
+    """Yields the parts of a file. Those of nvme-cli are converted and joined to one per drive.
+
+    The documents of a drive follow each other, and the first command is the same for all drives:
+    id-ctrl, smart-log, id-ctrl, smart-log. If the first command occurs twice in succession, the
+    file is sorted in another way, and no document after it is joined: it may be that of another
+    drive.
+
+    Raises:
+        ReadError: the input cannot be read further. The parts before were yielded.
+    """
+    drive = _DriveDocuments()
+    first = ""
+    is_sorted = True
+    try:
+        for part in parts:
+            command = "" if part.report is None else _command(part.report)
+            if part.report is None or not command:
+                yield from drive.take()
+                yield part
+                continue
+            first = first or command
+            is_sorted = is_sorted and not (command == first and drive.commands == [first])
+            if not drive.commands or not is_sorted or command in (first, *drive.commands):
+                yield from drive.take()
+            drive.add(part, command, _converted(command, part.report))
+    except ReadError:
+        yield from drive.take()
+        raise
+    yield from drive.take()
+
+
+class _DriveDocuments:
+    """The documents of one drive that were read until now, as one part."""
+
+    __slots__ = ("_part", "commands")
+
+    def __init__(self) -> None:
+        self.commands: list[str] = []
+        self._part: DocumentPart | None = None
+
+    def add(self, part: DocumentPart, command: str, report: Report) -> None:
+        """Add a document. report: the document in the structure of smartctl's JSON."""
+        before = None if self._part is None else self._part.report
+        first = part if self._part is None else self._part
+        self._part = first._replace(form=FORM, report={**(before or {}), **report})
+        self.commands.append(command)
+
+    def take(self) -> Iterator[DocumentPart]:
+        """Yields the drive if there is one, and starts the next drive."""
+        if self._part is not None:
+            yield self._part
+        self._part, self.commands = None, []
+
+
+def _command(document: Json) -> str:
+    """Returns the command of nvme-cli that printed the document; empty if it is another one."""
+    return next((name for name, keys in _KEYS.items() if keys <= document.keys()), "")
+
+
+def _converted(command: str, document: Json) -> Report:
+    report: Report = {"device": {"type": "nvme", "protocol": "NVMe"}}
+    if command == _SMART_LOG:
+        report[_HEALTH_LOG] = _health_log(document)
+    elif command == _ID_CTRL:
+        _put_identity(report, document)
+    else:
+        report["nvme_self_test_log"] = {"table": _self_tests(document)}
+    return report
+
+
+def _health_log(document: Json) -> Report:
+    warning = document.get("critical_warning")
+    log: Report = {
+        "critical_warning": warning.get("value") if isinstance(warning, Mapping) else warning
+    }
+    for key, name in (*_RENAMED.items(), *((key, key) for key in _SAME)):
+        put(log, document.get(key), name)
+    put(log, _celsius(document.get("temperature")), "temperature")
+    sensors = [
+        _celsius(document.get(f"temperature_sensor_{number}"))
+        for number in range(1, _MAX_SENSORS + 1)
+    ]
+    if any(sensor is not None for sensor in sensors):
+        log["temperature_sensors"] = sensors
+    return log
+
+
+def _put_identity(report: Report, document: Json) -> None:
+    put(report, document["mn"], "model_name")
+    put(report, document["sn"], "serial_number")
+    put(report, document["fr"], "firmware_version")
+    capacity = document.get("tnvmcap")
+    # A drive without namespace management reports 0.
+    put(report, None if capacity in (0, "0") else capacity, "nvme_total_capacity")
+    version = document.get("ver")
+    if isinstance(version, int) and version:
+        put(report, f"{version >> 16}.{version >> 8 & 0xFF}", "nvme_version", "string")
+    for key, level in _LIMITS:
+        put(report, _celsius(document.get(key)), "nvme_composite_temperature_threshold", level)
+
+
+def _self_tests(document: Json) -> object:
+    rows = document["List of Valid Reports"]
+    if not isinstance(rows, Sequence) or isinstance(rows, str):
+        return rows
+    return [
+        {
+            "self_test_code": {"value": row.get("Self test code")},
+            "self_test_result": {"value": row.get("Self test result")},
+            "power_on_hours": row.get("Power on hours", row.get("Power on hours (POH)")),
+        }
+        if isinstance(row, Mapping)
+        else row
+        for row in rows[:_MAX_SELF_TESTS]
+    ]
+
+
+def _celsius(kelvin: object) -> object:
+    """Returns a temperature in °C; None if it is missing, or 0, which means that there is none.
+
+    A value that is not a whole number of kelvins is returned as no number, and becomes a fault.
+    """
+    if isinstance(kelvin, str | float):
+        try:
+            number = float(kelvin)
+        except ValueError:
+            return f"{kelvin} K"
+        if not number.is_integer():
+            return f"{kelvin} K"
+        kelvin = int(number)
+    if isinstance(kelvin, bool) or not isinstance(kelvin, int):
+        return kelvin
+    return kelvin - _ZERO_CELSIUS if kelvin else None
