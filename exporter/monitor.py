@@ -242,6 +242,7 @@ class Monitor:
             self.collector_status,
             disks=self._device_identities,
             written_bytes=self._written_bytes,
+            devices=self._devices,
             children=children,
             saved_inventory=self._saved_inventory,
             history=history,
@@ -304,7 +305,7 @@ class Monitor:
         return {name: device.identity for name, device in self._devices().items()}
 
     def _drive_health(self, device: str) -> "DriveHealth | None":
-        return self.health.drives.health_of(device) if self.health else None
+        return self.health.health_of(device) if self.health else None
 
     def _slowdown_evidence(self, name: str) -> SlowdownEvidence:
         device = self._devices().get(name)

@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any
 from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
 from exporter.config import Settings, SmartSource
+from exporter.drives.health import DriveHealth
+from exporter.drives.watched_drive import WatchedDrive
 from exporter.drives.wearout import WearoutRules
 from exporter.errors import CommandError, NotAvailable, ParseError, ReadError, SourceError
 from exporter.linux import capabilities
+from exporter.linux.device import Device
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.files import Parsed
 from exporter.programs.children import Children
-from exporter.smart import polling_plan
+from exporter.smart import mmc_drives, polling_plan
 from exporter.smart.answer_log import AnswerLog
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_registry import DriveRegistry, HostContext, is_live
@@ -59,6 +62,7 @@ class HealthMonitor:
     disks: returns the identity of each block device as the kernel reports it, keyed by name.
     written_bytes: returns the bytes that the kernel has written to the device with a given name
         since boot; None means unknown.
+    devices: returns the block devices, keyed by name.
     children: creates the object that runs smartctl.
     saved_inventory: the value that `drives.to_state` returned in an earlier run; None means that
         there is none.
@@ -74,12 +78,14 @@ class HealthMonitor:
         *,
         disks: Callable[[], Mapping[str, DeviceIdentity]],
         written_bytes: Callable[[str], int | None],
+        devices: Callable[[], Mapping[str, Device]],
         children: Callable[[], Children],
         saved_inventory: Any,
         history: "Callable[[], WearHistory] | None",
     ) -> None:
         self._clock = clock
         self._children = children
+        self._devices = devices
         self._is_alone = True
         self.settings = settings
         path = settings.path
@@ -106,6 +112,23 @@ class HealthMonitor:
             proc=Path("/proc"),
             new_poller=self._new_poller,
         )
+
+    def watched(self) -> list[WatchedDrive]:
+        """Returns the drives of `drives.watched`, followed by the eMMC, which are not polled."""
+        devices, polled = self._devices(), self.drives.watched()
+        known = {drive.label for drive in polled if not drive.is_missing}
+        kernel = {name: device.identity for name, device in devices.items()}
+        return [
+            *(mmc_drives.with_ufs_limit(drive, kernel.get(drive.label)) for drive in polled),
+            *(drive for drive in mmc_drives.watched(devices) if drive.label not in known),
+        ]
+
+    def health_of(self, label: str) -> DriveHealth | None:
+        """Returns the last health of a drive; None if it is too old or the drive is not known."""
+        device = self._devices().get(label)
+        mmc = None if device is None else device.state.mmc
+        polled = self.drives.health_of(label)
+        return mmc_drives.mmc_health(mmc) if polled is None and mmc is not None else polled
 
     def reconfigure(self, settings: Settings) -> None:
         """Applies reloaded settings. If the polling plan has changed, the poller is restarted.
