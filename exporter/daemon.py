@@ -321,7 +321,7 @@ class _Threads:
         """Refreshes the topology, and logs what has changed."""
         monitor, sampler = self._monitor, self._monitor.sampler
         monitor.refresh_host()
-        drives = monitor.health.drives.watched() if monitor.health else []
+        drives = monitor.health.watched() if monitor.health else []
         now = self._clock.monotonic()
         with sampler.flushed():
             verdicts = {

@@ -296,7 +296,7 @@ class Monitor:
         return {} if topology is None else topology.devices
 
     def _drive_health(self, device: str) -> "DriveHealth | None":
-        return self.health.drives.health_of(device) if self.health else None
+        return self.health.health_of(device) if self.health else None
 
     def _slowdown_evidence(self, name: str) -> SlowdownEvidence:
         device = self._devices().get(name)

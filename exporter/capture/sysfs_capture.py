@@ -28,6 +28,7 @@ _CLASSES = (
 _ATTRIBUTES = (
     *("dev", "diskseq", "size", "hidden", "partition", "start", "alignment_offset"),
     *("vendor", "model", "rev", "type", "state", "ioerr_cnt", "iotmo_cnt", "wwid", "serial"),
+    *("life_time", "pre_eol_info", "proc_name"),
     *("vpd_pg80", "vpd_pg89", "name", "fwrev", "firmware_rev", "transport", "cntlid", "cntrltype"),
     *("current_link_speed", "current_link_width", "max_link_speed", "max_link_width"),
     *("aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal", "speed"),
@@ -52,8 +53,7 @@ _DEVICE_LINKS = re.compile(r"nvme\d+|nvme\d+c\d+n\d+|phy-[\d:]+", re.ASCII)
 #: The attributes whose text comes from the drive or from an administrator. It may contain
 #: identifiers, so they are redacted. The other attributes contain numbers, or texts of the kernel.
 _REDACTED_ATTRIBUTES = frozenset(
-    {"vendor", "model", "rev", "fwrev", "firmware_rev", "name", "serial", "wwid"}
-    | {"vpd_pg80", "vpd_pg89"}
+    {"vendor", "model", "rev", "firmware_rev", "name", "serial", "wwid"} | {"vpd_pg80", "vpd_pg89"}
 )
 
 _UNPRINTABLE = re.compile(r"[^\x21-\x7e]")

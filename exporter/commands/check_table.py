@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.report.formatting import quantity
-from exporter.smart.drive_problems import Status, percent, span
+from exporter.smart.drive_problems import Status, percent, span, wear_percent
 
 #: Width of the table in characters if the output is no terminal, and the limits of the width of a
 #: terminal that are used. The summary line may be longer.
@@ -253,8 +253,8 @@ def _cells(line: TableLine, name_width: int) -> dict[str, str]:
         "MODEL": printable(drive.identity.model or _UNKNOWN),
         "SIZE": _UNKNOWN if size is None else quantity(size, "B"),
         "HEALTH": _health(line),
-        "WEAR": _UNKNOWN if health.endurance is None else percent(health.endurance.used_ratio),
-        "SPARE": _UNKNOWN if spare is None else percent(spare),
+        "WEAR": _UNKNOWN if health.endurance is None else f"{wear_percent(health.endurance)} %",
+        "SPARE": _UNKNOWN if spare is None else _spare(health, spare),
         "TEMP": _UNKNOWN if celsius is None else f"{celsius:.0f} C",
         "HOURS": _UNKNOWN if powered is None else _number(int(powered / 3600)),
         "WRITTEN": _UNKNOWN if written is None else quantity(written.bytes, "B"),
@@ -282,6 +282,12 @@ def _wearout(drive: WatchedDrive) -> str:
         return _UNKNOWN
     low, _, high = drive.wearout_seconds
     return span(low, high)
+
+
+def _spare(health: DriveHealth, spare: float) -> str:
+    if not health.spare_step_ratio:
+        return percent(spare)
+    return f"{(spare - health.spare_step_ratio) * 100:.0f}-{percent(spare)}"
 
 
 def _other(health: DriveHealth) -> int | None:

@@ -25,7 +25,7 @@ from exporter.errors import ConfigError, ReadError, SourceError
 from exporter.linux import device_nodes, topology
 from exporter.printable import printable, with_control_characters
 from exporter.programs.children import Children, SystemChildren
-from exporter.smart import polling_plan
+from exporter.smart import mmc_drives, polling_plan
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_labels import labels
 from exporter.smart.drive_problems import Answers
@@ -163,6 +163,8 @@ class SmartReader:
             self._wear.process_queue()
         excluded = unpolled_drives.excluded_drives(self._excluded, self._host.nodes)
         drives = [*self._answered(), *self._unanswered(), *excluded]
+        cards = mmc_drives.watched(self._host.topology.devices)
+        drives += [card for card in cards if card.label not in {drive.label for drive in drives}]
         known = {drive.label for drive in drives} | {b for drive in drives for b in drive.blocks}
         known |= {address.path.removeprefix("/dev/") for address in self._excluded}
         without_drive = unpolled_drives.devices_without_drive(self._host, known, self.problem)
@@ -258,7 +260,7 @@ class SmartReader:
         return replace(
             drive,
             mountpoints=tuple(dict.fromkeys(places)),
-            wearout_missing=self._wearout_missing(drive),
+            wearout_missing=drive.wearout_missing or self._wearout_missing(drive),
         )
 
     def _wearout_missing(self, drive: WatchedDrive) -> str:
@@ -278,7 +280,12 @@ class SmartReader:
 
     def _answered(self) -> list[WatchedDrive]:
         """Returns the drives that have a document, and the missing drives of the inventory."""
-        drives, path = self._drives.watched(), self._settings.path
+        path, devices = self._settings.path, self._host.topology.devices
+        kernel = {name: device.identity for name, device in devices.items()}
+        drives = [
+            mmc_drives.with_ufs_limit(drive, kernel.get(drive.label))
+            for drive in self._drives.watched()
+        ]
         if not self._has_polled:
             return drives
         missing = megaraid_rights.missing_capabilities(path.procfs, path.rootfs)

@@ -12,12 +12,14 @@ from exporter.drives.health import DriveIdentity
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.linux.topology import Topology
+from exporter.smart import mmc_drives
 from exporter.smart.drive_labels import labels
 from exporter.smart.inventory import Inventory
 from exporter.smart.smartctl import Address
 
 #: Why smartctl's scan finds no drive. The key is the transport of the block device.
 _REASONS_BY_TRANSPORT = {
+    "mmc": mmc_drives.NO_WEAR,
     "virtio": "it is a virtual disk and has no SMART data; check SMART on the hypervisor",
     "usb": (
         "smartctl does not recognize its USB bridge; set smart_type of this device in the"

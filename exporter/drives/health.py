@@ -57,6 +57,7 @@ class EnduranceSource(str, Enum):
     NVME_LOG = "nvme_log"
     SCSI_LOG = "scsi_log"
     ATA_DEVSTAT = "ata_devstat"
+    MMC_LIFE_TIME = "mmc_life_time"
     FAMILY_RULE = "family_rule"
     NAME_GUESS = "name_guess"
 
@@ -68,7 +69,8 @@ class Endurance:
     used_ratio: the used share. 0 means a new drive, and 1 means that the rated endurance is used
         up. It may exceed 1.
     source: the source of the value.
-    step_ratio: the resolution of `used_ratio`; 0.01 for a drive that counts whole percents.
+    step_ratio: the resolution of `used_ratio`; 0.01 for a drive that counts whole percents. An eMMC
+        reports ranges of 0.1, and `used_ratio` is the lower bound of the range.
     rule: the field or attribute and the formula, as text for people. It is not compared.
     """
 
@@ -173,6 +175,8 @@ class DriveHealth:
         warning, SCSI informational exceptions).
     endurance: the wear.
     spare_ratio: the share of the spare blocks that is left, 0 to 1; 1 for a new drive.
+    spare_step_ratio: the resolution of `spare_ratio`. An eMMC reports ranges of 0.1, and
+        `spare_ratio` is the upper bound of the range.
     spare_threshold_ratio: if `spare_ratio` is at or below this share, the drive reports a failure.
     temperatures: °C, keyed by sensor. "drive" is the composite or only sensor; "1" to "8" are the
         additional sensors of an NVMe drive.
@@ -211,6 +215,7 @@ class DriveHealth:
     healthy: bool | None = None
     endurance: Endurance | None = None
     spare_ratio: float | None = None
+    spare_step_ratio: float = 0.0
     spare_threshold_ratio: float | None = None
     temperatures: Mapping[str, float] = field(default_factory=dict)
     temperature_warning_celsius: float | None = None

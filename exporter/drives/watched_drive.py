@@ -26,6 +26,7 @@ class WatchedDrive:
     up: True if the drive answered the last poll. A drive in standby counts as up.
     was_reached: False if the last poll could not reach the drive because of smartctl: it could not
         be started, is too old, has no permission, or does not know the type of the drive.
+    is_polled: False for an eMMC: its health comes from the kernel, and no program reads it.
     has_log_data: True if a daily poll has read the error log and the self-test log.
     health: the health values of the last successful poll. None means that no poll has succeeded
         within the maximum age.
@@ -55,6 +56,7 @@ class WatchedDrive:
     identity: DriveIdentity = field(default_factory=DriveIdentity)
     up: bool = False
     was_reached: bool = True
+    is_polled: bool = True
     has_log_data: bool = True
     health: DriveHealth | None = None
     last_success_unix_time: float | None = None

@@ -25,6 +25,7 @@ from exporter.linux.block import BlockDevice
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.files import Parsed
 from exporter.linux.links import LinkFiles, LinkSpeed
+from exporter.linux.mmc_sysfs import MmcHealth, read_health
 from exporter.linux.pcie import AerFiles, PcieErrors
 from exporter.linux.scsi_sysfs import AtaIdentity, Attachment
 
@@ -79,6 +80,7 @@ class StateFiles:
     io_timeouts: the file with the SCSI device's number of timed-out requests.
     links: the files with the speed of each link to the drive.
     pcie_errors: pairs of the name of an NVMe controller and the files with its error totals.
+    card: the directory of an eMMC or SD card.
     """
 
     states: tuple[Path, ...] = ()
@@ -87,6 +89,7 @@ class StateFiles:
     io_timeouts: Path | None = None
     links: tuple[LinkFiles, ...] = ()
     pcie_errors: tuple[tuple[str, AerFiles], ...] = ()
+    card: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,7 @@ class DeviceState:
     link: the speed of the link to the drive. If the drive has several links, that of the slowest.
     pcie_errors: pairs of the name of an NVMe controller and its error totals. All namespaces of a
         controller have the same totals.
+    mmc: the wear of an eMMC.
     """
 
     ok: bool | None = None
@@ -106,6 +110,7 @@ class DeviceState:
     io_timeouts: int | None = None
     link: LinkSpeed | None = None
     pcie_errors: tuple[tuple[str, PcieErrors], ...] = ()
+    mmc: MmcHealth | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +183,16 @@ def read_state(state_files: StateFiles) -> Parsed[DeviceState]:
         if parsed.value is not None:
             errors.append((controller, parsed.value))
     speeds = (links.read_link(link) for link in state_files.links)
+    mmc = Parsed(None) if state_files.card is None else read_health(state_files.card)
     state = DeviceState(
         ok=all_healthy(tuple(map(files.read_attribute, state_files.states)), state_files.healthy),
         io_errors=_read_count(state_files.io_errors),
         io_timeouts=_read_count(state_files.io_timeouts),
         link=links.slowest_link(speed for speed in speeds if speed is not None),
         pcie_errors=tuple(errors),
+        mmc=mmc.value,
     )
-    return Parsed(state, faults)
+    return Parsed(state, faults + mmc.faults)
 
 
 def read_degraded_members(disk: Path) -> int | None:
@@ -343,7 +350,7 @@ def _read_other(
     if subsystem == "virtio":
         return device_identity.read_virtio(directory), StateFiles(), ()
     if subsystem == "mmc":
-        return device_identity.read_mmc(directory), StateFiles(), ()
+        return device_identity.read_mmc(directory), StateFiles(card=directory / "device"), ()
     if subsystem != "scsi":
         return DeviceIdentity(), StateFiles(), ()
     path = block.sysfs_path(sys, directory)

@@ -21,8 +21,8 @@ class DeviceIdentity:
     serial: the serial number, without padding.
     firmware: the version of the firmware, without padding.
     wwn: the world wide name as in sysfs (``naa.5...``, ``eui.0...``).
-    transport: how the drive is attached: nvme, nvme-tcp, sata, sas, usb, virtio, mmc, fc, iscsi,
-        or scsi if the transport is unknown.
+    transport: how the drive is attached: nvme, nvme-tcp, sata, sas, usb, ufs, virtio, mmc, fc,
+        iscsi, or scsi if the transport is unknown.
     protocol: the command set of the drive itself: nvme, ata or scsi.
     controllers: the names of its NVMe controllers, such as ``nvme0``; empty for other drives.
     temperature_warning_celsius: the warning threshold of an NVMe drive, in °C.

@@ -39,6 +39,9 @@ _DISK = 0
 
 _ADDRESS = re.compile(r"\d+:(\d+):\d+:\d+", re.ASCII)
 
+#: The name of the kernel's driver for UFS controllers, in proc_name of the SCSI host.
+_UFS_DRIVER = "ufshcd"
+
 #: The transports, each with the pattern of the directory above a device that shows it. The order
 #: matters: a drive behind a USB bridge in SAT mode or a libsas adapter may also have a directory of
 #: an ATA port above it.
@@ -147,6 +150,8 @@ def read_identity(
     if transport == "sas" and attachment.point is not None:
         is_sata = links.is_sata_end_device(attachment.point)
         is_ata = is_ata if is_sata is None else is_sata
+    if transport == "scsi" and _is_ufs(device):
+        transport = "ufs"
     # An ATA drive at a SAS adapter or at an unknown adapter is a SATA drive.
     if transport in ("sas", "scsi") and is_ata:
         transport = "sata"
@@ -292,6 +297,18 @@ def _read_generic_device(node: Path, name: str) -> ScsiGeneric:
         has_driver=os.path.lexists(device / "driver"),
         block=blocks[0].replace("!", "/") if blocks else None,
     )
+
+
+def _is_ufs(device: Path) -> bool:
+    """True if the SCSI host of a device is a UFS controller.
+
+    The directories of these controllers have no common name, but their driver has one: UFSHCD in
+    include/ufs/ufshcd.h.
+
+    device: the directory of the SCSI device in sysfs (.../host0/target0:0:0/0:0:0:0).
+    """
+    host = Path(os.path.realpath(device)).parent.parent
+    return files.read_attribute(host / "scsi_host" / host.name / "proc_name") == _UFS_DRIVER
 
 
 def _page_body(page: bytes, code: int) -> bytes:

@@ -72,7 +72,7 @@ class SmartCollector:
         settings, old_cache = self._health.settings.smart, self._cache
         result: list[Sample] = []
         self._cache = {}
-        for drive in self._health.drives.watched():
+        for drive in self._health.watched():
             key = drive.label, drive.serial
             inputs = (
                 *(drive, drive.label in described),
@@ -111,7 +111,7 @@ def drive_samples(
     labels = drive.label, drive.serial
     result = list(_poll_status(drive, labels))
     if drive.health is not None:
-        result += _health(drive.health, labels, has_log_data=drive.has_log_data)
+        result += _health(drive, drive.health, labels)
         result += _predictions(drive, labels)
         rows = _by_name(drive.health)
         result += _failed(rows, labels)
@@ -186,9 +186,7 @@ def _poll_status(drive: WatchedDrive, labels: tuple[str, str]) -> Iterator[Sampl
         yield metrics.POLLS(count, *labels, result)
 
 
-def _health(
-    health: DriveHealth, labels: tuple[str, str], *, has_log_data: bool
-) -> Iterator[Sample]:
+def _health(drive: WatchedDrive, health: DriveHealth, labels: tuple[str, str]) -> Iterator[Sample]:
     if health.power_mode is not None:
         yield metrics.POWER_MODE(1, *labels, health.power_mode)
     if health == DriveHealth(power_mode=health.power_mode):
@@ -196,18 +194,24 @@ def _health(
         if health.power_mode is None:
             yield metrics.AVAILABLE(0, *labels)
         return
-    yield metrics.AVAILABLE(int(not health.unreadable), *labels)
-    for bit, name in enumerate(EXIT_BITS):
-        if bit in _LOG_BITS and not has_log_data:
-            # The logs have not been read yet. A value of 0 would mean that they have no entries.
-            continue
-        yield metrics.EXIT_BIT(health.exit_status >> bit & 1, *labels, name)
+    if drive.is_polled:
+        yield from _answer(drive, health, labels)
     for desc, number in _single_series(health):
         if number is not None:
             yield desc(number, *labels)
     if health.endurance is not None:
         yield metrics.ENDURANCE_SOURCE(1, *labels, health.endurance.source.value)
     yield from _several_series(health, labels)
+
+
+def _answer(drive: WatchedDrive, health: DriveHealth, labels: tuple[str, str]) -> Iterator[Sample]:
+    """Yields what smartctl reports about its own work."""
+    yield metrics.AVAILABLE(int(not health.unreadable), *labels)
+    for bit, name in enumerate(EXIT_BITS):
+        if bit in _LOG_BITS and not drive.has_log_data:
+            # The logs have not been read yet. A value of 0 would mean that they have no entries.
+            continue
+        yield metrics.EXIT_BIT(health.exit_status >> bit & 1, *labels, name)
 
 
 def _single_series(health: DriveHealth) -> Iterator[tuple[MetricDesc, float | None]]:

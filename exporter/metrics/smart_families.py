@@ -13,7 +13,8 @@ UP = MetricDesc(
     "ssd_device_up",
     "1 if the drive answered its last poll; standby counts as an answer (smartctl). 0 also if "
     "the drive has disappeared: if you removed it, run ssd-exporter forget SERIAL. An address "
-    "that only the settings name has no sample before a drive has answered there.",
+    "that only the settings name has no sample before a drive has answered there. An "
+    "eMMC is not polled: it is 1 while the kernel lists it.",
     _DRIVE,
 )
 BLOCK_INFO = MetricDesc(
@@ -39,25 +40,28 @@ HEALTHY = MetricDesc(
 ENDURANCE_USED = MetricDesc(
     "ssd_smart_endurance_used_ratio",
     "Share of its rated endurance that the drive has used, by its own count "
-    "(ssd_smart_endurance_source_info). It may exceed 1, and 1 does not mean failure.",
+    "(ssd_smart_endurance_source_info). It may exceed 1, and 1 does not mean failure. An eMMC "
+    "reports ranges of 0.1, of which this is the lower bound.",
     _DRIVE,
 )
 ENDURANCE_SOURCE = MetricDesc(
     "ssd_smart_endurance_source_info",
     "Source of ssd_smart_endurance_used_ratio; the value is always 1. It is a standard log "
     "(nvme_log, scsi_log, ata_devstat), a rule for the drive family (family_rule), or a guess "
-    "from an attribute's name (name_guess).",
+    "from an attribute's name (name_guess). mmc_life_time is the register of an eMMC, which the "
+    "kernel reads only at boot.",
     (*_DRIVE, "source"),
 )
 SPARE = MetricDesc(
     "ssd_smart_spare_ratio",
-    "Remaining share of the drive's spare blocks (NVMe available spare, ATA attributes).",
+    "Remaining share of the drive's spare blocks (NVMe available spare, ATA attributes, eMMC "
+    "pre_eol_info). An eMMC reports only that at most 0.2 or at most 0.1 remain.",
     _DRIVE,
 )
 SPARE_THRESHOLD = MetricDesc(
     "ssd_smart_spare_threshold_ratio",
     "Value of ssd_smart_spare_ratio below which the drive itself warns (NVMe available spare "
-    "threshold, ATA attributes). It differs between makers.",
+    "threshold, ATA attributes; 0.1 for eMMC). It differs between makers.",
     _DRIVE,
 )
 TEMPERATURE = MetricDesc(

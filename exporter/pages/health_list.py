@@ -6,7 +6,7 @@ from exporter.drives.health import DriveHealth
 from exporter.pages import charts
 from exporter.pages.page_texts import day, days, duration, escaped, size, speed, whole_percent
 from exporter.pages.views import DriveFacts, DriveView
-from exporter.smart.drive_problems import CheckThresholds
+from exporter.smart.drive_problems import CheckThresholds, wear_percent
 
 _THRESHOLDS = CheckThresholds()
 
@@ -80,7 +80,8 @@ def _health_rows(facts: DriveFacts, health: DriveHealth, at: float) -> Iterator[
         if at and smart is not None and smart.wearout_seconds is not None:
             note = wearout_text(smart.wearout_seconds, at)
         yield _bar_row(
-            "Wear", charts.bar(used, level, 0.8), (whole_percent(used), "% used"), level, note
+            *("Wear", charts.bar(used, level, 0.8), (wear_percent(health.endurance), "% used")),
+            *(level, note),
         )
     if health.spare_ratio is not None:
         limit = health.spare_threshold_ratio

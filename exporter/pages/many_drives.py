@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
+from exporter.drives.health import Endurance
 from exporter.io.verdict import Verdict
 from exporter.pages import charts, judgement
 from exporter.pages.drive_section import LEVELS, WORDS, link_to, symbol, verdict_strip
 from exporter.pages.live_texts import drive_texts, factor, slow_keys, worst_factor
-from exporter.pages.page_texts import escaped, whole_percent
+from exporter.pages.page_texts import escaped
 from exporter.pages.views import DriveFacts, DriveNow, DriveView, HostView
-from exporter.smart.drive_problems import Status
+from exporter.smart.drive_problems import Status, wear_percent
 
 #: Rows that need attention have curves, up to this number.
 MOST_CURVES = 12
@@ -197,7 +198,7 @@ def _wear_cell(facts: DriveFacts) -> str:
     if used is None:
         return '<td class="r"><b>–</b></td>'
     level = "crit" if used >= 0.9 else "warn" if used >= 0.8 else ""
-    return f'<td class="r {level}">{charts.bar(used, level)}<b>{whole_percent(used)}</b></td>'
+    return f'<td class="r {level}">{charts.bar(used, level)}<b>{_used_text(facts)}</b></td>'
 
 
 def _celsius(facts: DriveFacts) -> float | None:
@@ -206,8 +207,18 @@ def _celsius(facts: DriveFacts) -> float | None:
 
 
 def _used(facts: DriveFacts) -> float | None:
+    worn = _endurance(facts)
+    return None if worn is None else worn.used_ratio
+
+
+def _used_text(facts: DriveFacts) -> str:
+    worn = _endurance(facts)
+    return "" if worn is None else wear_percent(worn)
+
+
+def _endurance(facts: DriveFacts) -> Endurance | None:
     health = facts.smart.health if facts.smart else None
-    return None if health is None or health.endurance is None else health.endurance.used_ratio
+    return None if health is None else health.endurance
 
 
 def _summary(drives: Sequence[DriveView]) -> Iterator[str]:
@@ -219,10 +230,10 @@ def _summary(drives: Sequence[DriveView]) -> Iterator[str]:
         names = names if healthy else f"{without} drives without SMART data"
     yield f"<b>{names}</b>"
     yield '<span class="m">no bottleneck</span>'
-    worn = [(used, d.name) for d in drives if (used := _used(d.facts)) is not None]
+    worn = [(used, d.name, d.facts) for d in drives if (used := _used(d.facts)) is not None]
     if worn:
-        used, name = max(worn)
-        yield f'<span class="m">most worn {escaped(name)}, {whole_percent(used)} %</span>'
+        _, name, facts = max(worn, key=lambda each: each[:2])
+        yield f'<span class="m">most worn {escaped(name)}, {_used_text(facts)} %</span>'
     warm = [(celsius, d.name) for d in drives if (celsius := _celsius(d.facts)) is not None]
     if warm:
         celsius, name = max(warm)

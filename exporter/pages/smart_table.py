@@ -6,6 +6,7 @@ from exporter.drives.health import DriveHealth
 from exporter.pages.health_list import smart_note
 from exporter.pages.page_texts import day, duration, escaped, size, whole_percent
 from exporter.pages.views import DriveFacts
+from exporter.smart.drive_problems import wear_percent
 
 #: The counters: field, name, metric, and what it means.
 _COUNTS = (
@@ -153,7 +154,7 @@ def _self_test_row(health: DriveHealth) -> Iterator[str]:
 def _wear_rows(health: DriveHealth, facts: DriveFacts) -> Iterator[str]:
     smart = facts.smart
     if health.endurance is not None:
-        figure = (whole_percent(health.endurance.used_ratio), "%")
+        figure = (wear_percent(health.endurance), "%")
         meaning = f"Of what it is rated for. Source: {health.endurance.source.value}."
         level = "warn" if health.endurance.used_ratio >= 0.8 else ""
         yield _row("Endurance used", figure, "endurance_used_ratio", meaning, level=level)
@@ -220,7 +221,7 @@ def forecast(facts: DriveFacts, at: float) -> str:
     health = smart.health if smart is not None else None
     if smart is None or health is None or health.endurance is None:
         return ""
-    text = f"{whole_percent(health.endurance.used_ratio)} % of its rated endurance is used"
+    text = f"{wear_percent(health.endurance)} % of its rated endurance is used"
     if smart.wearout_seconds is None:
         return f"{text}."
     low, _, high = smart.wearout_seconds

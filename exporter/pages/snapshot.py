@@ -120,7 +120,7 @@ class SnapshotReader:
             return facts
         # The drives are read before the sampler is locked, because nothing may block while it is.
         health = self._sources.health
-        drives = health.drives.watched() if health else []
+        drives = health.watched() if health else []
         with self._sources.sampler.flushed():
             activities = dict(self._sources.sampler.activities)
         facts = drive_facts(activities, self._sources.survey.topology, drives)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from exporter.drives.firmware import FirmwareIssue
-from exporter.drives.health import DriveHealth, EnduranceSource
+from exporter.drives.health import DriveHealth, Endurance, EnduranceSource
 from exporter.drives.watched_drive import WatchedDrive
 
 _HOUR = 3600.0
@@ -19,6 +19,9 @@ _YEAR = 365 * _DAY
 
 #: The limit of wear-out estimates (`drives.wearout`), in seconds. At the limit, `span` appends "+".
 _MAX_ESTIMATE_SECONDS = 10 * _YEAR
+
+#: The finest resolution of the wear with which it is shown as a range.
+_WHOLE_PERCENT = 0.01
 
 #: What to do in cases that several problems share.
 _REPLACE_NOW = "Copy its data elsewhere now, then replace the drive."
@@ -155,6 +158,18 @@ def percent(ratio: float) -> str:
     return f"{hundredths:.1f} %" if 0 < hundredths < 0.95 else f"{hundredths:.0f} %"
 
 
+def wear_percent(endurance: Endurance) -> str:
+    """Returns the wear in per cent, without a unit: ``57``, or as a range: ``80-90``.
+
+    It is a range if the drive reports only steps of more than 1 %. ``100+`` means that such a drive
+    has used its whole endurance.
+    """
+    used, step = endurance.used_ratio, endurance.step_ratio
+    if step <= _WHOLE_PERCENT:
+        return percent(used).removesuffix(" %")
+    return f"{used * 100:.0f}{f'-{(used + step) * 100:.0f}' if used < 1 else '+'}"
+
+
 def _poll_problems(drive: WatchedDrive) -> Iterator[Problem]:
     """Yields at most one problem: the drive is missing, does not answer, or has no SMART data."""
     why = f": {drive.message}" if drive.message else ""
@@ -248,7 +263,7 @@ def _reported_failures(health: DriveHealth) -> Iterator[Problem]:
 def _wear_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
     endurance = health.endurance
     if endurance is not None and endurance.used_ratio >= thresholds.endurance_warning_ratio:
-        text = f"{percent(endurance.used_ratio)} of its rated endurance is used"
+        text = f"{wear_percent(endurance)} % of its rated endurance is used"
         if endurance.source is EnduranceSource.NAME_GUESS:
             guess = f"{text} (guessed from the name of an attribute)"
             yield Problem(Status.WARNING, guess, _ORDER)
@@ -258,10 +273,12 @@ def _wear_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iterator
     spare, limit = health.spare_ratio, health.spare_threshold_ratio
     # With a limit of 100 %, even a new drive would be critical. Such a limit is ignored.
     if spare is not None and limit is not None and limit < 1:
-        text = f"{percent(spare)} of its spare blocks are left; its limit is {percent(limit)}"
+        least = spare - health.spare_step_ratio
+        left = f"at most {percent(spare)}" if health.spare_step_ratio else percent(spare)
+        text = f"{left} of its spare blocks are left; its limit is {percent(limit)}"
         if spare <= limit:
             yield Problem(Status.CRITICAL, text, _REPLACE_NOW)
-        elif (spare - limit) / (1 - limit) <= thresholds.spare_margin_ratio:
+        elif (least - limit) / (1 - limit) <= thresholds.spare_margin_ratio:
             yield Problem(Status.WARNING, text, _ORDER)
 
 

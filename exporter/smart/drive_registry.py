@@ -19,10 +19,9 @@ from exporter.linux import device_nodes
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.smart import forgetting, presence
-from exporter.smart.answer_log import AnswerLog
+from exporter.smart.answer_log import AnswerLog, FirstDocuments, no_document
 from exporter.smart.drive_labels import blocks_behind, labels
 from exporter.smart.drive_record import DriveRecord
-from exporter.smart.first_documents import FirstDocuments, no_document
 from exporter.smart.inventory import Inventory, KnownDrive, Sighting
 from exporter.smart.poll_document import Heartbeat, PollDocument, PollResult
 from exporter.smart.presence import HostContext

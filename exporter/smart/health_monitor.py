@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Any
 from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
 from exporter.config import Settings, SmartSource
+from exporter.drives.health import DriveHealth
+from exporter.drives.watched_drive import WatchedDrive
 from exporter.drives.wearout import WearoutRules
 from exporter.errors import CommandError, NotAvailable, ParseError, ReadError, SourceError
 from exporter.linux import capabilities
 from exporter.linux.device import Device
 from exporter.linux.files import Parsed
 from exporter.programs.children import Children
-from exporter.smart import polling_plan
+from exporter.smart import mmc_drives, polling_plan
 from exporter.smart.answer_log import AnswerLog
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_registry import DriveRegistry, is_live
@@ -81,6 +83,7 @@ class HealthMonitor:
     ) -> None:
         self._clock = clock
         self._children = children
+        self._devices = devices
         self._is_alone = True
         self.settings = settings
         path = settings.path
@@ -112,6 +115,23 @@ class HealthMonitor:
             proc=Path("/proc"),
             new_poller=self._new_poller,
         )
+
+    def watched(self) -> list[WatchedDrive]:
+        """Returns the drives of `drives.watched`, followed by the eMMC, which are not polled."""
+        devices, polled = self._devices(), self.drives.watched()
+        known = {drive.label for drive in polled if not drive.is_missing}
+        kernel = {name: device.identity for name, device in devices.items()}
+        return [
+            *(mmc_drives.with_ufs_limit(drive, kernel.get(drive.label)) for drive in polled),
+            *(drive for drive in mmc_drives.watched(devices) if drive.label not in known),
+        ]
+
+    def health_of(self, label: str) -> DriveHealth | None:
+        """Returns the last health of a drive; None if it is too old or the drive is not known."""
+        device = self._devices().get(label)
+        mmc = None if device is None else device.state.mmc
+        polled = self.drives.health_of(label)
+        return mmc_drives.mmc_health(mmc) if polled is None and mmc is not None else polled
 
     def reconfigure(self, settings: Settings) -> None:
         """Applies reloaded settings. If the polling plan has changed, the poller is restarted.

@@ -15,7 +15,7 @@ from exporter.smart import addressing
 from exporter.smart.smartctl import Address
 
 #: The transports of physical drives. Volumes and virtual disks have other transports.
-_DRIVE_TRANSPORTS = frozenset({"nvme", "sata", "sas", "usb"})
+_DRIVE_TRANSPORTS = frozenset({"nvme", "sata", "sas", "ufs", "usb"})
 
 #: A type that selects one of the two drives behind a USB bridge by the number of its port
 #: (smartctl(8), usbjmicron). The block device may belong to the other drive.

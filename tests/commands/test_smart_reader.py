@@ -1,5 +1,6 @@
 """Reading the SMART data of all drives once: by polling, or from the agent's documents."""
 
+import io
 import json
 import os
 import signal
@@ -22,7 +23,7 @@ from exporter.errors import ConfigError
 from exporter.programs.child import End, Finished
 from exporter.programs.children import SystemChildren
 from exporter.smart.document_directory import DocumentWriter
-from exporter.smart.drive_problems import Answers, CheckThresholds, Status
+from exporter.smart.drive_problems import Answers, CheckThresholds, Status, problems
 from exporter.smart.inventory import Inventory, Sighting
 from exporter.smart.poll_document import Heartbeat, PollDocument
 from exporter.smart.smartctl import Address
@@ -183,6 +184,57 @@ def test_a_virtual_disk_is_reported_without_smart(host: Host) -> None:
     _, virtual = host.ask()
     assert ("vda", None) == (virtual.label, virtual.health)
     assert "has no SMART data" in virtual.message
+
+
+def test_an_emmc_is_checked_without_a_poll(host: Host) -> None:
+    trees.mmc(host.sys, "0x09 0x01", "0x01")
+    host.stand_in.says("sda", GOOD)
+    _, emmc = host.ask()
+    assert ("mmcblk0", True, "/dev/mmcblk0") == (emmc.label, emmc.up, emmc.address)
+    text = "80-90 % of its rated endurance is used"
+    assert [(Status.WARNING, text)] == [
+        (problem.status, problem.text) for problem in problems(emmc, CheckThresholds())
+    ]
+    assert "steps of 10 %" in emmc.wearout_missing
+    out = io.StringIO()
+    assert Status.WARNING == check.run(host.answers, as_json=False, out=out, environment={})
+    assert f"SSD WARNING - mmcblk0 FLW032: {text}\n" in out.getvalue()
+    assert "  80-90 %  " in out.getvalue()
+
+
+def test_a_worn_out_emmc_needs_no_date(host: Host) -> None:
+    trees.mmc(host.sys, "0x0b 0x01", "0x03")
+    host.stand_in.says("sda", GOOD)
+    _, emmc = host.ask()
+    assert "the rated endurance is used up" == emmc.wearout_missing
+    assert ["100+ % of its rated endurance is used", "at most 10 %"] == [
+        problem.text.removesuffix(" of its spare blocks are left; its limit is 10 %")
+        for problem in problems(emmc, CheckThresholds())
+    ]
+
+
+@pytest.mark.parametrize("life_time", [None, "0x00 0x00", "garbage"])
+def test_a_card_without_wear_says_why(host: Host, life_time: str | None) -> None:
+    trees.mmc(host.sys, life_time)
+    host.stand_in.says("sda", GOOD)
+    _, card = host.ask()
+    assert ("mmcblk0", None) == (card.label, card.health)
+    assert "the kernel reports no usable wear of this card: SD cards have none" in card.message
+
+
+def test_a_ufs_drive_says_why_its_wear_is_unknown(host: Host) -> None:
+    trees.ufs(host.sys)
+    (host.settings.path.rootfs / "dev" / "sde").touch()
+    host.stand_in.says("sda", GOOD)
+    host.stand_in.says(
+        "--scan-open", '{"devices":[{"name":"/dev/sde","type":"scsi","protocol":"SCSI"}]}'
+    )
+    host.stand_in.says("sde", UFS)
+    (ufs,) = [drive for drive in host.ask() if drive.label == "sde"]
+    (problem,) = problems(ufs, CheckThresholds())
+    assert Status.UNKNOWN is problem.status
+    assert "smartctl cannot read the wear of a UFS drive" in problem.text
+    assert "sat" not in problem.text.replace("SATA", "")
 
 
 def test_a_smartctl_before_7_0_is_an_error_that_names_the_required_version(host: Host) -> None:
@@ -486,4 +538,11 @@ GOOD = (
     '"device":{"name":"/dev/sda","type":"sat","protocol":"ATA"},'
     '"model_name":"Flashworks S500","serial_number":"S1","rotation_rate":0,'
     '"smart_status":{"passed":true},"temperature":{"current":31}}'
+)
+
+UFS = (
+    '{"smartctl":{"version":[7,3],"exit_status":0},'
+    '"device":{"name":"/dev/sde","type":"scsi","protocol":"SCSI"},'
+    '"scsi_vendor":"FLASHWKS","scsi_product":"FLU256","serial_number":"U1",'
+    '"smart_support":{"available":false}}'
 )

@@ -29,6 +29,7 @@ from exporter.linux import (
     filesystems,
     links,
     locks,
+    mmc_sysfs,
     mountinfo,
     pcie,
     pressure,
@@ -158,6 +159,8 @@ TARGETS: Mapping[str, Target] = {
     "diskstats": text(lambda words: diskstats.parse(words, {})),
     "effective-capabilities": text(capabilities.parse_effective),
     "daemon-page": text(lambda words: daemon_page.parse(words.splitlines())),
+    "emmc-life-time": text(mmc_sysfs.parse_life_time),
+    "emmc-reserve": text(mmc_sysfs.parse_reserve),
     "fio-engines": text(fio.parse_engines),
     "fio-report": lambda data: fio_report.parse(data, 0),
     "fio-version": text(fio.parse_version),
@@ -265,6 +268,8 @@ _SAVED = json.dumps(
 
 #: The first inputs of targets for which the tests contain no file.
 EXAMPLES: Mapping[str, tuple[bytes, ...]] = {
+    "emmc-life-time": (b"0x01 0x02\n",),
+    "emmc-reserve": (b"0x01\n", b"03\n"),
     "http-request": (
         b"GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: text/plain;version=0.0.4\r\n\r\n",
     ),

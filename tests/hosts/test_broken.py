@@ -19,6 +19,7 @@ from tests.hosts.page import Pages
         ("softnet-truncated", "softnet"),
         ("stat-garbage", "cpu"),
         ("sysfs-garbage", "device"),
+        ("emmc-worn-out", "device"),
     ],
 )
 def test_only_the_collector_of_the_malformed_file_fails(

@@ -252,6 +252,35 @@ def test_drives_with_equal_serial_numbers_are_distinguished(page: Pages) -> None
     assert 4 == len(up(host))
 
 
+def test_emmc_has_the_wear_families_of_other_drives(page: Pages) -> None:
+    board = page("emmc-board")
+    assert {("mmcblk0", "0x1a2b3c4d"): 1} == up(board)
+    assert 0.1 == board.value("ssd_smart_endurance_used_ratio", device="mmcblk0")
+    sources = {("mmcblk0", "mmc_life_time")}
+    assert sources == board.rows("ssd_smart_endurance_source_info", "device", "source")
+    names = {s.name for s in board.samples if s.labels.get("serial") == "0x1a2b3c4d"}
+    assert {
+        "ssd_device_info",
+        "ssd_device_up",
+        "ssd_smart_endurance_used_ratio",
+        "ssd_smart_endurance_source_info",
+    } == names
+
+
+def test_worn_emmc_has_used_all_and_has_no_spare(page: Pages) -> None:
+    board = page("emmc-worn-out")
+    assert 1 == board.value("ssd_smart_endurance_used_ratio", device="mmcblk0")
+    spare = board.value("ssd_smart_spare_ratio", device="mmcblk0")
+    assert spare == board.value("ssd_smart_spare_threshold_ratio", device="mmcblk0") == 0.1
+
+
+@pytest.mark.parametrize("name", ["emmc-board", "emmc-worn-out"])
+def test_card_without_valid_wear_has_no_health(page: Pages, name: str) -> None:
+    host = page(name)
+    assert {"mmcblk0"} == host.devices("ssd_smart_") == {device for device, _ in up(host)}
+    assert {"mmcblk0", "mmcblk1"} == host.devices("ssd_device_info")
+
+
 def test_number_of_smart_series_per_drive_is_limited(page: Pages) -> None:
     """The median with raw attributes is at most 60."""
     costs = []

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from exporter.io.drive_class import VolumeType
+from exporter.io.volume_models import volume_type
 from exporter.linux import device, topology
 from exporter.linux.device import ArraySync, Device, DeviceEntry
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.links import LinkSpeed
+from exporter.linux.mmc_sysfs import MmcHealth
 from exporter.linux.pcie import PcieErrors
 from tests.linux import trees
 from tests.linux.trees import Sys
@@ -226,6 +229,49 @@ def test_mmc(sys: Sys) -> None:
     expected = DeviceIdentity("FLW032", serial="0x12345678", firmware="0x5", transport="mmc")
     assert expected == device_of(sys, "mmcblk0").identity
     assert not device_of(sys, "mmcblk0boot0").block.is_leaf
+
+
+def test_wear_of_an_emmc_is_read_again(sys: Sys) -> None:
+    """The kernel's values of the last boot; the boot area has no wear of its own."""
+    trees.mmc(sys, "0x01 0x02", "0x01")
+    first = device_of(sys, "mmcblk0")
+    assert MmcHealth(0.0, 0.1, "normal") == first.state.mmc
+    assert device_of(sys, "mmcblk0boot0").state.mmc is None
+    sys.write("block/mmcblk0", {"device/life_time": "0x01 0x03"})
+    again = device.read(sys.root, first.entry, first).value
+    assert again is not None
+    assert MmcHealth(0.0, 0.2, "normal") == again.state.mmc
+
+
+def test_sd_card_has_no_wear(sys: Sys) -> None:
+    trees.mmc(sys)
+    assert device_of(sys, "mmcblk0").state.mmc is None
+
+
+def test_malformed_wear_of_an_emmc_is_a_fault(sys: Sys) -> None:
+    trees.mmc(sys, "0x01 0xff", "0x02")
+    (entry,) = (e for e in topology.list_entries(sys.root) if e.directory_name == "mmcblk0")
+    parsed = device.read(sys.root, entry)
+    assert parsed.value is not None
+    assert MmcHealth(reserve="warning") == parsed.value.state.mmc
+    (fault,) = parsed.faults
+    assert "device/life_time: life_time: a reserved code" in str(fault)
+
+
+def test_ufs(sys: Sys) -> None:
+    """A UFS drive is a SCSI disk at a host of the driver ufshcd, and no volume of a controller."""
+    trees.ufs(sys)
+    expected = DeviceIdentity(
+        "FLU256",
+        "FLASHWKS",
+        serial="U256000001",
+        firmware="0200",
+        transport="ufs",
+        protocol="scsi",
+    )
+    found = device_of(sys, "sde").identity
+    assert expected == found
+    assert VolumeType.DRIVE is volume_type("sde", found)
 
 
 def test_slash_in_a_name(sys: Sys) -> None:

@@ -319,10 +319,27 @@ def virtio(sys: Sys, name: str = "vda", serial: str = "vol-0001") -> str:
     return place
 
 
-def mmc(sys: Sys) -> str:
-    """Creates an eMMC with one boot area."""
+def ufs(sys: Sys, name: str = "sde") -> str:
+    """Creates a logical unit of a UFS drive."""
+    controller = "devices/platform/soc/1d84000.ufshc"
+    sys.write(f"{controller}/host3/scsi_host/host3", {"proc_name": "ufshcd"})
+    sys.write(f"{controller}/health_descriptor", {"life_time_estimation_a": "0x02"})
+    names: dict[str, str | bytes] = {
+        "vendor": "FLASHWKS",
+        "model": "FLU256          ",
+        "rev": "0200",
+        "vpd_pg80": serial_page("U256000001"),
+    }
+    return _scsi_disk(sys, f"{controller}/host3/target3:0:0/3:0:0:0", name, names)
+
+
+def mmc(sys: Sys, life_time: str | None = None, pre_eol_info: str | None = None) -> str:
+    """Creates an eMMC with one boot area. Without `life_time`, it has the files of an SD card."""
     device = "devices/platform/soc/fe340000.mmc/mmc_host/mmc0/mmc0:0001"
     sys.write(device, {"name": "FLW032", "serial": "0x12345678", "fwrev": "0x5", "type": "MMC"})
+    for file, content in (("life_time", life_time), ("pre_eol_info", pre_eol_info)):
+        if content is not None:
+            sys.write(device, {file: content})
     place = f"{device}/block/mmcblk0"
     _other_bus(sys, device, "mmc", place)
     sys.disk(f"{place}/mmcblk0boot0", sectors=8192)

@@ -79,3 +79,16 @@ def test_a_host_without_smart_data_is_not_called_healthy(tmp_path: Path) -> None
     text = text_of("mysql-nvme-6.1", tmp_path)
     assert "None of the two drives has SMART data." in text
     assert "drives are healthy" not in text
+
+
+def test_the_wear_of_an_emmc_is_a_range(tmp_path: Path) -> None:
+    text = text_of("emmc-board", tmp_path, "/drive/mmcblk0")
+    assert "10-20 % of its rated endurance is used." in text
+    assert "10-20 % used" in text
+    assert "Source: mmc_life_time." in text
+
+
+def test_a_worn_out_emmc_is_critical_on_the_page(tmp_path: Path) -> None:
+    text = text_of("emmc-worn-out", tmp_path)
+    assert "100+ % of its rated endurance is used" in text
+    assert "t most 10 % of its spare blocks are left; its limit is 10 %" in text
