@@ -1,8 +1,10 @@
 """Returns the samples of drive health and of SMART polls. A poll reads one drive with smartctl."""
 
+from collections import Counter
 from collections.abc import Collection, Container, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from exporter.drives.assessment.failure_cause import failure_cause
 from exporter.drives.health import AtaAttribute, DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.metrics import device_families
@@ -198,6 +200,10 @@ def _health(
             yield metrics.AVAILABLE(0, *labels)
         return
     yield metrics.AVAILABLE(int(not health.unreadable), *labels)
+    if (cause := failure_cause(health)) is not None:
+        yield metrics.FAILURE_CAUSE(1, *labels, cause.value)
+    for reason, count in Counter(each.kind.value for each in health.rejected).items():
+        yield metrics.REJECTED(count, *labels, reason)
     for bit, name in enumerate(EXIT_BITS):
         if bit in _LOG_BITS and not has_log_data:
             # The logs have not been read yet. A value of 0 would mean that they have no entries.
