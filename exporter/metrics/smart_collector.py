@@ -200,10 +200,6 @@ def _health(
             yield metrics.AVAILABLE(0, *labels)
         return
     yield metrics.AVAILABLE(int(not health.unreadable), *labels)
-    if (cause := failure_cause(health)) is not None:
-        yield metrics.FAILURE_CAUSE(1, *labels, cause.value)
-    for reason, count in Counter(each.kind.value for each in health.rejected).items():
-        yield metrics.REJECTED(count, *labels, reason)
     for bit, name in enumerate(EXIT_BITS):
         if bit in _LOG_BITS and not has_log_data:
             # The logs have not been read yet. A value of 0 would mean that they have no entries.
@@ -248,6 +244,10 @@ def _several_series(health: DriveHealth, labels: tuple[str, str]) -> Iterator[Sa
         yield metrics.CORRECTED_ERRORS(count, *labels, method)
     for warning, is_set in health.critical_warnings.items():
         yield metrics.CRITICAL_WARNING(int(is_set), *labels, warning)
+    if (cause := failure_cause(health)) is not None:
+        yield metrics.FAILURE_CAUSE(1, *labels, cause.value)
+    for reason, count in Counter(each.kind.value for each in health.rejected).items():
+        yield metrics.REJECTED(count, *labels, reason)
 
 
 def _predictions(drive: WatchedDrive, labels: tuple[str, str]) -> Iterator[Sample]:

@@ -123,12 +123,12 @@ def test_the_worst_drive_and_its_worst_problem_are_in_the_first_line() -> None:
     drives = [
         drive(label="nvme0n1"),
         drive(changed(temperatures={"drive": 90.0}), "nvme2n1"),
-        drive(worn(0.96), "nvme1n1"),
+        drive(changed(spare_ratio=0.05), "nvme1n1"),
     ]
     status, text = printed(drives)
     expected = (
-        "SSD CRITICAL - nvme1n1 Flashworks F900 480GB: 96 % of its rated endurance is used"
-        " (1 more problem)"
+        "SSD CRITICAL - nvme1n1 Flashworks F900 480GB: 5 % of its spare blocks are left;"
+        " its limit is 10 % (1 more problem)"
     )
     assert (2, expected) == (status, text.partition("\n")[0])
 
@@ -312,7 +312,7 @@ def test_a_failed_scan_is_shown_and_at_least_a_warning() -> None:
     why = "scanning for drives failed: it took too long"
     status, text = printed([drive()], problem=why)
     assert (1, f"SSD WARNING - {why}") == (status, text.partition("\n")[0])
-    status, text = printed([drive(worn(0.95))], problem=why)
+    status, text = printed([drive(changed(spare_ratio=0.05))], problem=why)
     assert 2 == status
     assert "(1 more problem)" in text.partition("\n")[0]
     assert f"    warning: {why}\n" in text
@@ -325,8 +325,9 @@ def test_a_failed_scan_is_shown_and_at_least_a_warning() -> None:
         (worn(0.79), None),
         (worn(0.80), Status.WARNING),
         (worn(0.89), Status.WARNING),
-        (worn(0.90), Status.CRITICAL),
-        (worn(2.55), Status.CRITICAL),
+        # A worn-out drive whose spare is full is a ticket, as in the alerts.
+        (worn(0.90), Status.WARNING),
+        (worn(2.55), Status.WARNING),
         (worn(0.99, EnduranceSource.NAME_GUESS), Status.WARNING),
         (changed(spare_ratio=0.20), None),
         (changed(spare_ratio=0.19), Status.WARNING),
@@ -348,7 +349,8 @@ def test_a_failed_scan_is_shown_and_at_least_a_warning() -> None:
         (changed(healthy=False, critical_warnings={"temperature": True}), Status.WARNING),
         (changed(healthy=False, critical_warnings={"spare": True}), Status.CRITICAL),
         (changed(healthy=False, critical_warnings={"read_only": True}), Status.CRITICAL),
-        (changed(healthy=False, critical_warnings={"new_bit": True}), Status.WARNING),
+        (changed(healthy=False, critical_warnings={"persistent_memory": True}), None),
+        (changed(healthy=False, critical_warnings={"reserved_6": True}), None),
         (changed(plp_healthy=False), Status.CRITICAL),
         (changed(plp_healthy=True), None),
         (changed(self_test=SelfTest(passed=False)), Status.WARNING),
@@ -431,12 +433,12 @@ def test_a_span_has_one_unit(low: float, high: float, words: str) -> None:
 
 def test_colours_are_for_terminals_without_no_color() -> None:
     def shown(out: io.StringIO, **environment: str) -> str:
-        sick = Answers((drive(worn(0.95)),))
+        sick = Answers((drive(changed(spare_ratio=0.05)),))
         check.run(sick, as_json=False, out=out, environment=environment)
         return out.getvalue()
 
     assert "\x1b[31mSSD CRITICAL\x1b[0m" in shown(Terminal())
-    assert "\x1b[31mcritical: \x1b[0m95 %" in shown(Terminal(), NO_COLOR="")
+    assert "\x1b[31mcritical: \x1b[0m5 %" in shown(Terminal(), NO_COLOR="")
     assert "\x1b" not in shown(Terminal(), NO_COLOR="1")
     assert "\x1b" not in shown(io.StringIO())
 
@@ -444,7 +446,8 @@ def test_colours_are_for_terminals_without_no_color() -> None:
 def test_colours_reach_a_terminal_through_the_stream_that_escapes_other_texts() -> None:
     terminal = Terminal()
     out: Any = PrintableStream(terminal)
-    check.run(Answers((drive(worn(0.95)),)), as_json=False, out=out, environment={})
+    sick = drive(changed(spare_ratio=0.05))
+    check.run(Answers((sick,)), as_json=False, out=out, environment={})
     assert "\x1b[31mSSD CRITICAL\x1b[0m" in terminal.getvalue()
 
 
@@ -501,11 +504,11 @@ def test_json_has_stable_keys_and_null_for_unknown_values() -> None:
         "block_devices": [],
         "messages": [],
         "problems": [
-            {"state": "critical", "text": "95 % of its rated endurance is used"},
             {
                 "state": "critical",
                 "text": "its rated endurance is used up in 0 hours at this load",
             },
+            {"state": "warning", "text": "95 % of its rated endurance is used"},
         ],
     }
     assert expected == sick

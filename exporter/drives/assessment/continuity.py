@@ -19,9 +19,9 @@ from exporter.drives.health import DriveHealth, RejectedValue, RejectionKind, Wr
 _CONFIRMATIONS = 3
 #: The number of discontinuous counters from which on the whole report is held back.
 _SEVERAL = 2
-#: A counter that was set back or jumped this often since the start counts in another way than
-#: assumed. It is no longer compared.
-_MAX_EPOCHS = 3
+#: A counter that was set back or jumped this often since the start, or that jumps in this many
+#: successive polls without falling, counts in another way than assumed. It is no longer compared.
+_MAX_EPOCHS, _MAX_JUMPS = 3, 10
 
 _HOUR, _DAY = 3600.0, 86_400.0
 
@@ -82,10 +82,14 @@ class _Reading:
 
 @dataclass(slots=True)
 class _Held:
-    """A discontinuous value, and in how many successive polls it was confirmed."""
+    """A discontinuous value.
+
+    polls: the number of successive polls that confirm it. rising: those in which it has not fallen.
+    """
 
     last: _Reading
     polls: int = 1
+    rising: int = 1
 
 
 class Continuity:
@@ -138,12 +142,15 @@ class Continuity:
 
     def _is_confirmed(self, name: str, now: _Reading) -> bool:
         """Counts a poll that confirms a value. True if no further poll is necessary."""
-        held = self._held.get(name)
-        if held is None or _discontinuity(held.last, now) is not None:
-            self._held[name] = _Held(now)
-            return False
-        held.last, held.polls = now, held.polls + 1
-        return held.polls >= _CONFIRMATIONS
+        held = self._held.setdefault(name, _Held(now, 0, 0))
+        confirms = _discontinuity(held.last, now) is None
+        rises = now.value >= held.last.value and now.source == held.last.source
+        held.polls = held.polls + 1 if confirms else 1
+        held.rising = held.rising + 1 if rises else 1
+        held.last = now
+        if held.rising >= _MAX_JUMPS:
+            self._epochs[name] = _MAX_EPOCHS
+        return held.polls >= _CONFIRMATIONS or held.rising >= _MAX_JUMPS
 
 
 def _readings(health: DriveHealth, at: float) -> Iterator[tuple[str, _Reading]]:

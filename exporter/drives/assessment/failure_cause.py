@@ -21,9 +21,9 @@ class FailureCause(str, Enum):
     NO_FAILURE = "no_failure"  # the flag does not concern its data: neither a page nor a ticket
 
 
-#: The bits of the NVMe critical warning that do not concern stored data: the persistent memory
-#: region, which hosts with MySQL do not use, and the bits that NVMe Base 2.0 reserves.
-_NO_FAILURE_BITS = frozenset({"persistent_memory", "reserved_6", "reserved_7"})
+#: The bits of the NVMe critical warning that concern stored data. The others are the temperature,
+#: the persistent memory region, which no filesystem uses, and the bits that NVMe Base 2.0 reserves.
+_SERIOUS_BITS = frozenset({"spare", "reliability", "read_only", "volatile_backup"})
 
 #: The smallest wear with which wear explains the NVMe bit "reliability". Drives set the bit at
 #: 100 % (PM9A1, PM981; smartmontools issue 537).
@@ -132,7 +132,7 @@ def _of_sense_code(health: DriveHealth, code: tuple[int, int]) -> FailureCause:
 
 
 def _of_bits(health: DriveHealth, bits: set[str]) -> FailureCause:
-    serious = bits - _NO_FAILURE_BITS - {"temperature"}
+    serious = bits & _SERIOUS_BITS
     if not serious:
         return FailureCause.TEMPERATURE if "temperature" in bits else FailureCause.NO_FAILURE
     used = health.endurance

@@ -284,7 +284,7 @@ def _of_ata(fields: Fields) -> LogJudgement:
         hidden.append(("temperature", "current"))
         rejected.append(invalid("ATA attribute table", reason))
     ones = sum(
-        row.report.get("value") in _ALL_ONES
+        type(value := row.report.get("value")) is int and value in _ALL_ONES
         for page in fields.rows("ata_device_statistics", "pages")
         for row in page.rows("table")
     )
@@ -317,7 +317,7 @@ def _of_scsi(fields: Fields) -> LogJudgement:
         for operation in _SCSI_OPERATIONS
         if isinstance(page := fields.get(_SCSI_LOG, operation), Mapping)
         for key, number in page.items()
-        if number in _ALL_ONES
+        if type(number) is int and number in _ALL_ONES
     ]
     if len(ones) < _MIN_ONES:
         return LogJudgement()
