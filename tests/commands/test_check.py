@@ -20,6 +20,8 @@ from exporter.drives.health import (
     Endurance,
     EnduranceSource,
     Protocol,
+    RejectedValue,
+    RejectionKind,
     SelfTest,
     UnitSource,
     WrittenBytes,
@@ -316,6 +318,64 @@ def test_a_failed_scan_is_shown_and_at_least_a_warning() -> None:
     assert 2 == status
     assert "(1 more problem)" in text.partition("\n")[0]
     assert f"    warning: {why}\n" in text
+
+
+INVALID = DriveHealth(
+    unreadable="the SMART log is invalid: all its bits are 1",
+    rejected=(
+        RejectedValue(
+            "available",
+            0.0,
+            "NVMe log page 02h",
+            "the SMART log is invalid: all its bits are 1",
+            RejectionKind.LOG_INVALID,
+        ),
+    ),
+)
+
+
+def test_a_drive_with_an_invalid_log_makes_the_host_unknown() -> None:
+    """Unlike a drive without SMART: its health was known, and is not any more."""
+    status, text = printed([drive(), drive(INVALID, "nvme1n1")])
+    assert (3, "SSD UNKNOWN - 2 drives: nvme1n1: the SMART log is invalid: all its bits are 1") == (
+        status,
+        text.partition("\n")[0],
+    )
+    assert 1 == text.partition("\n\n")[2].count("the SMART log is invalid")
+    assert 1 == printed([drive(worn(0.85)), drive(INVALID, "nvme1n1")])[0]
+
+
+def test_other_values_of_a_drive_with_an_invalid_log_are_judged() -> None:
+    statement = "the SMART log is invalid: all its bits are 1"
+    partly = changed(rejected=INVALID.rejected)
+    assert [(Status.UNKNOWN, statement)] == found(partly)
+    worst, other = found(dataclasses.replace(partly, spare_ratio=0.05))
+    assert (Status.CRITICAL, Status.UNKNOWN) == (worst[0], other[0])
+
+
+def test_a_worn_out_drive_is_a_warning_and_a_dead_one_is_critical() -> None:
+    bits: dict[str, Any] = {"healthy": False, "critical_warnings": {"reliability": True}}
+    text = "its rated endurance is used up (100 % used): spare 100 %, no media errors"
+    used_up = dataclasses.replace(worn(1.0), **bits)
+    assert [(Status.WARNING, text)] == found(used_up)
+    (problem,) = problems(drive(used_up), CheckThresholds())
+    assert "in the next weeks" in problem.action
+    dead = (Status.CRITICAL, "it reports degraded reliability")
+    assert [dead] == found(changed(**bits))
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("Wear_Leveling_Count", Status.WARNING),
+        ("Temperature_Celsius", Status.WARNING),
+        ("Reallocated_Sector_Ct", Status.CRITICAL),
+        ("Available_Reservd_Space", Status.CRITICAL),
+    ],
+)
+def test_a_failed_attribute_is_as_severe_as_its_meaning(name: str, status: Status) -> None:
+    row = AtaAttribute(177, name, 0, failed="now", prefailure=True)
+    assert [status] == [each for each, _ in found(changed(attributes=(row,)))]
 
 
 @pytest.mark.parametrize(
