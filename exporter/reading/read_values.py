@@ -20,8 +20,8 @@ PREFIX = "ssd_smart_"
 #: The number of labels that every family has: the device and the serial number. Both are left out.
 _DRIVE_LABELS = 2
 
-#: The families that `read` leaves out. The source of the wear is part of its value, a document is no
-#: poll, and the values that are not used have a list of their own.
+#: The families that `read` leaves out. The source of the wear is part of its value, a document is
+#: no poll, and the values that are not used have a list of their own.
 _OMITTED = frozenset(
     desc.name
     for desc in (
