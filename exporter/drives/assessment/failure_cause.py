@@ -151,8 +151,13 @@ def _of_bits(health: DriveHealth, bits: set[str]) -> FailureCause:
 def _of_attributes(health: DriveHealth) -> FailureCause:
     """Returns the cause if the only explanation can be the attributes at their threshold."""
     failed = [row for row in health.attributes if row.failed == "now"]
-    others = [row for row in failed if not is_temperature(row)]
-    if failed and not others:
+    # An unnamed attribute without the flag does not change the status. It often repeats the wear.
+    others = [
+        row
+        for row in failed
+        if not is_temperature(row) and (row.prefailure or not row.name.startswith("Unknown_"))
+    ]
+    if failed and all(map(is_temperature, failed)):
         return FailureCause.TEMPERATURE
     used = health.endurance
     explained = (

@@ -109,6 +109,14 @@ def of_attributes(*rows: AtaAttribute, used: float | None = None, **fields: Any)
         (of_attributes(failed("SSD_Life_Left"), used=1.2, media_errors=0), WORN_OUT),
         (of_attributes(failed("Percent_Lifetime_Remain", prefailure=False)), WORN_OUT),
         (of_attributes(failed("SSD_Life_Left"), failed("Temperature_Celsius")), WORN_OUT),
+        (
+            of_attributes(
+                failed("SSD_Life_Left"), failed("Unknown_Attribute", number=238, prefailure=False)
+            ),
+            WORN_OUT,
+        ),
+        (of_attributes(failed("SSD_Life_Left"), failed("Unknown_Attribute", number=9)), FAILING),
+        (of_attributes(failed("Unknown_Attribute", prefailure=False)), FAILING),
         (of_attributes(failed("Temperature_Celsius")), TEMPERATURE),
         (of_attributes(failed("Airflow_Temperature_Cel")), TEMPERATURE),
         # Not explained by wear.
