@@ -66,6 +66,20 @@ def _reported() -> Iterator[Reason]:
         q.failing(),
     )
     yield Reason(
+        "SSDDriveWornOut",
+        WARNING,
+        "it is worn out and reports it as a failure",
+        "Order a replacement and replace it.",
+        q.of_drive("ssd_smart_failure_cause", 'cause="worn_out"'),
+    )
+    yield Reason(
+        "SSDSmartLogInvalid",
+        WARNING,
+        "its SMART log is invalid",
+        "Run ssd-exporter check. See the kernel log.",
+        q.of_drive("ssd_smart_rejected_values", 'reason="log_invalid"'),
+    )
+    yield Reason(
         "SSDDriveOffline",
         CRITICAL,
         "its controller or path is offline",

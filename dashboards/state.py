@@ -48,7 +48,10 @@ def drive_state() -> tuple[Panel, ...]:
     offline = q.of_drive("ssd_device_state_ok")
     available = q.of_drive("ssd_smart_available")
     bits = q.of_drive("ssd_smart_critical_warning")
-    other = q.of_drive("ssd_smart_critical_warning", 'warning!="temperature"')
+    serious = q.of_drive(
+        "ssd_smart_critical_warning", 'warning=~"spare|reliability|read_only|volatile_backup"'
+    )
+    worn_out = q.of_drive("ssd_smart_failure_cause", 'cause="worn_out"')
     unsafe = q.of_drive("ssd_smart_unsafe_shutdowns_total")
     read_only = q.of_drive("ssd_filesystem_readonly")
     errors = q.of_drive("ssd_filesystem_errors_total")
@@ -66,7 +69,8 @@ def drive_state() -> tuple[Panel, ...]:
         value(
             "SMART hidden",
             "Drives that answer and report no SMART data: a drive without SMART, a bridge or "
-            "controller that hides it, or a missing privilege. Run ssd-exporter check.",
+            "controller that hides it, a missing privilege, or an invalid log. Run ssd-exporter "
+            "check.",
             "short",
             _count(f"{available} == 0", available),
             steps=t.quiet(t.ANY_WARNS),
@@ -75,9 +79,10 @@ def drive_state() -> tuple[Panel, ...]:
         ),
         value(
             "NVMe warnings",
-            "Bits of the NVMe critical warning that are set, without the bit for the temperature.",
+            "Bits of the NVMe critical warning that are set and concern the data: not those for "
+            "the temperature and the persistent memory region, nor that of a worn-out drive.",
             "short",
-            _count(f"{other} == 1", bits),
+            _count(f"{serious} == 1 unless {q.ON_SERIAL} {worn_out}", bits),
             steps=t.quiet(t.ANY_PAGES),
             size=_TILE,
             nothing="no NVMe",

@@ -1,8 +1,9 @@
 """Decides which changes of drives become lines of the log: they are then in the host's journal.
 
 The journal answers what happened to a drive, also if no Prometheus scraped the host at that time. A
-line is written when a drive disappears, returns, is replaced, predicts its own failure or recovers,
-and when a verdict lasts or ends.
+line is written when a drive disappears, returns, is replaced, predicts its own failure, is worn out
+or recovers, when its SMART log becomes invalid or valid or a value of it becomes impossible, and
+when a verdict lasts or ends.
 
 `DriveJournal` uses no files, no clock and no logs. `exporter.daemon` logs the lines.
 """
@@ -11,6 +12,12 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from exporter.drives.assessment.failure_cause import (
+    FailureCause,
+    failure_cause,
+    worn_out_text,
+)
+from exporter.drives.health import DriveHealth, RejectedValue, RejectionKind
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.verdict import Verdict
 
@@ -21,8 +28,9 @@ class JournalRules:
 
     verdict_seconds: a verdict is sustained if it lasts at least this time. It has ended if another
         verdict, or none, lasts that long.
-    changes_per_hour: the number of lines about a device that disappears, returns or is replaced.
-        Further changes are not logged, so that a loose contact does not fill the journal.
+    changes_per_hour: the number of lines about a device that disappears, returns or is replaced,
+        and the number of lines about values of a drive that are not used. Further changes are not
+        logged, so that a loose contact does not fill the journal.
     """
 
     verdict_seconds: float = 300.0
@@ -31,6 +39,13 @@ class JournalRules:
 
 _HOUR = 3600.0
 
+
+#: The text of the last line about a device within an hour.
+_MANY_CHANGES = "disappears and returns repeatedly: check its cable and slot. Further changes"
+_MANY_UNUSED = "reports impossible values repeatedly: see `ssd-exporter check`. Further ones"
+
+#: The causes of a reported failure that are logged: those of which an alert exists.
+_LOGGED = (FailureCause.FAILING, FailureCause.WORN_OUT)
 
 #: A line of the log: its level, as in `logging`, and its text.
 Line = tuple[int, str]
@@ -53,7 +68,8 @@ class DriveJournal:
     _disks: Mapping[str, str] | None = None
     _gone: dict[str, str] = field(default_factory=dict)
     _changed_at: dict[str, list[float]] = field(default_factory=dict)
-    _failing: set[str] = field(default_factory=set)
+    _causes: dict[str, FailureCause] = field(default_factory=dict)
+    _unused: dict[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
     _verdicts: dict[str, _Sustained] = field(default_factory=dict)
 
     def observe(
@@ -75,11 +91,17 @@ class DriveJournal:
         return [
             *self._limited(now, self._changed_disks(disks)),
             *self._changed_health(drives),
+            *self._limited(now, self._changed_values(drives), _MANY_UNUSED),
             *self._changed_verdicts(now, verdicts),
         ]
 
-    def _limited(self, now: float, changes: Iterable[tuple[str, Line]]) -> Iterator[Line]:
-        """Yields the lines of changes, at most `changes_per_hour` for each device and one more."""
+    def _limited(
+        self, now: float, changes: Iterable[tuple[str, Line]], many: str = _MANY_CHANGES
+    ) -> Iterator[Line]:
+        """Yields the lines of changes, at most `changes_per_hour` for each name and one more.
+
+        many: the text of that line.
+        """
         most = self.rules.changes_per_hour
         within_an_hour = {
             name: [at for at in times if now - at < _HOUR]
@@ -94,10 +116,7 @@ class DriveJournal:
             if len(times) <= most:
                 yield line
             else:
-                text = (
-                    "disappears and returns repeatedly: check its cable and slot. Further changes"
-                )
-                yield logging.WARNING, f"drive {name} {text} are not logged for an hour"
+                yield logging.WARNING, f"drive {name} {many} are not logged for an hour"
 
     def _changed_disks(self, disks: Mapping[str, str]) -> Iterator[tuple[str, Line]]:
         """Yields the name of each device that has changed, and the line about it."""
@@ -125,18 +144,48 @@ class DriveJournal:
 
     def _changed_health(self, drives: Sequence[WatchedDrive]) -> Iterator[Line]:
         for drive in drives:
-            is_failing = None if drive.health is None else drive.health.predicts_failure
-            if is_failing is None:
+            health = drive.health
+            if health is None or health.healthy is None:
                 continue
-            name = f"drive {drive.label} (serial {drive.serial or 'unknown'})"
-            key = _key(drive)
-            if is_failing and key not in self._failing:
-                self._failing.add(key)
-                yield logging.WARNING, f"{name} predicts its own failure: replace it"
-            elif not is_failing and key in self._failing:
-                self._failing.remove(key)
+            key, name = _key(drive), _name(drive)
+            cause, before = failure_cause(health), self._causes.get(key)
+            if cause not in _LOGGED:
+                cause = None
+            if cause is before:
+                continue
+            if cause is None:
+                del self._causes[key]
                 yield logging.INFO, f"{name} no longer predicts its failure"
-        self._failing.intersection_update(map(_key, drives))
+                continue
+            self._causes[key] = cause
+            yield logging.WARNING, f"{name} {_cause_text(cause, health)}"
+        known = set(map(_key, drives))
+        self._causes = {key: cause for key, cause in self._causes.items() if key in known}
+
+    def _changed_values(self, drives: Sequence[WatchedDrive]) -> Iterator[tuple[str, Line]]:
+        """Yields the label of each drive whose unused values have changed, and the line about it.
+
+        Values of which another value of the drive is better are not logged: this does not change.
+        """
+        before, self._unused = self._unused, {}
+        for drive in drives:
+            key, health = _key(drive), drive.health
+            known = before.get(key, frozenset())
+            if health is None or not drive.up:
+                self._unused[key] = known
+                continue
+            unused = {
+                (each.metric, each.kind.value): each
+                for each in health.rejected
+                if each.kind is not RejectionKind.CONTRADICTED
+            }
+            self._unused[key] = frozenset(unused)
+            new = [each for what, each in unused.items() if what not in known]
+            if new:
+                yield drive.label, (logging.WARNING, f"{_name(drive)}: {_unused_text(new)}")
+            elif known and not unused:
+                text = f"{_name(drive)}: all values of its SMART log are used again"
+                yield drive.label, (logging.INFO, text)
 
     def _changed_verdicts(self, now: float, verdicts: Mapping[str, Verdict]) -> Iterator[Line]:
         for name in self._verdicts.keys() - verdicts.keys():
@@ -160,3 +209,21 @@ class DriveJournal:
 
 def _key(drive: WatchedDrive) -> str:
     return drive.key or f"{drive.label} {drive.serial}"
+
+
+def _name(drive: WatchedDrive) -> str:
+    return f"drive {drive.label} (serial {drive.serial or 'unknown'})"
+
+
+def _cause_text(cause: FailureCause, health: DriveHealth) -> str:
+    if cause is FailureCause.FAILING:
+        return "predicts its own failure: replace it"
+    return f"is worn out: {worn_out_text(health)}. Replace it in the next weeks"
+
+
+def _unused_text(values: Sequence[RejectedValue]) -> str:
+    first = values[0]
+    if first.kind is RejectionKind.LOG_INVALID:
+        return f"{first.reason}. No value of it is used"
+    more = f" (and {len(values) - 1} more)" if len(values) > 1 else ""
+    return f"{first.metric} {first.value:.6g} is not used: {first.reason}{more}"

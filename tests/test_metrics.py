@@ -44,6 +44,8 @@ UNITLESS = {
     "ssd_smart_available",
     "ssd_smart_healthy",
     "ssd_smart_critical_warning",
+    "ssd_smart_failure_cause",
+    "ssd_smart_rejected_values",
     "ssd_smart_pending_sectors",
     "ssd_smart_self_test_passed",
     "ssd_smart_exit_bit",

@@ -145,12 +145,17 @@ def silent() -> str:
 
 
 def failing() -> str:
-    """Drives that predict their failure, as SSDDriveFailing defines them: not for heat alone."""
+    """Drives that predict their failure, as SSDDriveFailing defines them: not for another cause.
+
+    Exporters before the metric of the cause have only the bits, from which heat is recognised.
+    """
+    other_cause = of_drive("ssd_smart_failure_cause", 'cause!="failing"')
     warning = "ssd_smart_critical_warning"
     heat = of_drive(warning, 'warning="temperature"')
     other = of_drive(warning, 'warning!="temperature"')
     only_heat = f"({heat} == 1 unless {ON_SERIAL} {other} == 1)"
-    return f"({of_drive('ssd_smart_healthy')} == 0 unless {ON_SERIAL} {only_heat})"
+    unhealthy = of_drive("ssd_smart_healthy")
+    return f"({unhealthy} == 0 unless {ON_SERIAL} {other_cause} unless {ON_SERIAL} {only_heat})"
 
 
 def identity() -> str:

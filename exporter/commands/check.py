@@ -110,8 +110,8 @@ def report(answers: Answers, thresholds: CheckThresholds) -> CheckResult:
     """Returns the status of each drive and of the host. The host has that of the worst problem.
 
     A failed scan for drives makes the host at least a WARNING. A drive without SMART data matters
-    only if there is no such problem: the host is then UNKNOWN if a drive was not polled, or if no
-    drive has SMART data.
+    only if there is no such problem: the host is then UNKNOWN if a drive was not polled or has an
+    invalid SMART log, or if no drive has SMART data.
     """
     rows = [_row(drive, problems(drive, thresholds)) for drive in answers.drives]
     rows.sort(key=lambda row: (-row.status.urgency, _natural_order(row.drive.label)))
@@ -126,7 +126,7 @@ def report(answers: Answers, thresholds: CheckThresholds) -> CheckResult:
         status = known_problems[0][1].status
     elif answers.problem:
         status = Status.WARNING
-    elif any(_is_unpolled(row) for row in rows):
+    elif any(_is_unpolled(row) or _is_invalid(row) for row in rows):
         status = Status.UNKNOWN
     elif any(row.status is Status.OK for row in rows):
         status = Status.OK
@@ -156,6 +156,12 @@ def _is_unpolled(row: Row) -> bool:
     return row.status is Status.UNKNOWN and not row.drive.was_reached
 
 
+def _is_invalid(row: Row) -> bool:
+    """Returns True if the health of the drive is unknown because a SMART log of it is invalid."""
+    health = row.drive.health
+    return row.status is Status.UNKNOWN and health is not None and bool(health.invalid_log)
+
+
 def _summary(
     status: Status,
     rows: Sequence[Row],
@@ -183,6 +189,8 @@ def _summary(
         first = unpolled[0]
         text = f"{count}, {len(unpolled)} not polled: "
         text += f"{first.drive.label}: {first.problems[0].text}"
+    elif invalid := [row for row in rows if _is_invalid(row)]:
+        text = f"{count}: {invalid[0].drive.label}: {invalid[0].problems[0].text}"
     elif status is Status.OK:
         text = f"{count}, {without_smart} without SMART" if without_smart else count
     else:

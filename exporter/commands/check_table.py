@@ -270,6 +270,8 @@ def _health(line: TableLine) -> str:
     if line.drive.is_missing:
         return "GONE"
     if line.status is Status.UNKNOWN:
+        if health is not None and health.invalid_log:
+            return "unknown"
         return "no SMART" if line.drive.was_reached else "not polled"
     if line.status is not Status.OK:
         return line.status.name

@@ -29,8 +29,8 @@ _MAX_FAULTS = 100
 
 #: The lowest and highest valid temperature, in °C. No drive works outside of this range, so a
 #: sensor that reports another temperature is broken or absent.
-_MIN_CELSIUS = -40.0
-_MAX_CELSIUS = 150.0
+MIN_CELSIUS = -40.0
+MAX_CELSIUS = 150.0
 
 
 class Fields:
@@ -219,7 +219,7 @@ def celsius(fields: Fields, *path: str | int) -> float | None:
 
     None also for 0, because drives and bridges without a sensor report 0.
     """
-    return fields.number(*path, minimum=_MIN_CELSIUS, maximum=_MAX_CELSIUS) or None
+    return fields.number(*path, minimum=MIN_CELSIUS, maximum=MAX_CELSIUS) or None
 
 
 def smart_passed(fields: Fields) -> bool | None:

@@ -106,6 +106,16 @@ class WrittenBytes:
     is_confirmed: bool = field(default=False, compare=False)
 
 
+class RejectionKind(str, Enum):
+    """Names why a value is not used. The values are those of a label."""
+
+    CONTRADICTED = "contradicted"  # by another value of the drive, or its unit is unknown
+    IMPOSSIBLE = "impossible"  # no drive of this age, capacity and link can have it
+    FELL = "fell"  # a lifetime counter is lower than in the previous report
+    JUMPED = "jumped"  # a lifetime counter has grown by more than the elapsed time allows
+    LOG_INVALID = "log_invalid"  # the log as a whole does not contain what it should
+
+
 @dataclass(frozen=True, slots=True)
 class RejectedValue:
     """A value that the drive reports and that is not used, because it is implausible.
@@ -115,12 +125,15 @@ class RejectedValue:
     value: the value in the base unit of the metric.
     rule: the field or attribute and the formula, as text for people.
     reason: why the value is not used, as text for people.
+    kind: the kind of the reason. For `LOG_INVALID`, one record stands for all values of the log:
+        its metric is "available".
     """
 
     metric: str
     value: float
     rule: str
     reason: str
+    kind: RejectionKind = RejectionKind.CONTRADICTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +198,7 @@ class DriveHealth:
     over_temperature_warning_seconds: the total time above the warning temperature.
     over_temperature_critical_seconds: the total time above the critical temperature.
     critical_warnings: the bits of the NVMe critical warning, keyed by name; True if the bit is set.
+        The reserved bits are missing unless they are set.
     host_read, host_written: the bytes that the host has read and written.
     nand_written: the bytes that the drive has written to its flash.
     media_errors: the number of uncorrectable errors of the medium.
@@ -210,6 +224,8 @@ class DriveHealth:
     unreadable: the reason why the drive answers but its SMART data cannot be read, as text for
         people. Empty if SMART data was read.
     rejected: the values that the drive reports but that are not used.
+    sense_code: the additional sense code and its qualifier with which a SCSI drive reports an
+        informational exception.
     """
 
     healthy: bool | None = None
@@ -248,18 +264,13 @@ class DriveHealth:
     messages: tuple[str, ...] = ()
     unreadable: str = ""
     rejected: tuple[RejectedValue, ...] = ()
+    sense_code: tuple[int, int] | None = None
 
     @property
-    def predicts_failure(self) -> bool | None:
-        """True if the drive reports that it is failing; None if it reports no assessment.
-
-        smartctl reports an NVMe drive as failing if any critical warning is set. A warning for the
-        temperature alone is not a failure.
-        """
-        if self.healthy is None:
-            return None
-        is_set = {name for name, value in self.critical_warnings.items() if value}
-        return not self.healthy and is_set != {"temperature"}
+    def invalid_log(self) -> str:
+        """The statement that a log is invalid, with the reason, as text for people; else empty."""
+        invalid = (each for each in self.rejected if each.kind is RejectionKind.LOG_INVALID)
+        return next((each.reason for each in invalid), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ _WARNINGS = (
     "volatile_backup",
     "persistent_memory",
 )
+#: The bits that NVMe Base 2.0 reserves. They have a name only if they are set.
+_RESERVED = {6: "reserved_6", 7: "reserved_7"}
 _VOLATILE_BACKUP = 1 << 4
 
 #: The largest number of temperature sensors in the log.
@@ -151,7 +153,8 @@ def _power_on_seconds(fields: Fields) -> float | None:
 def _critical_warnings(warning: int | None) -> dict[str, bool]:
     if warning is None:
         return {}
-    return {name: bool(warning >> bit & 1) for bit, name in enumerate(_WARNINGS)}
+    warnings = {name: bool(warning >> bit & 1) for bit, name in enumerate(_WARNINGS)}
+    return warnings | {name: True for bit, name in _RESERVED.items() if warning >> bit & 1}
 
 
 def _host_bytes(fields: Fields, key: str) -> WrittenBytes | None:

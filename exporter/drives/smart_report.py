@@ -3,16 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+from exporter.drives.assessment.log_judgement import log_judgement, unusable, without
+from exporter.drives.assessment.value_bounds import bounded
 from exporter.drives.ata import ata_health
 from exporter.drives.drive_identity import identify
-from exporter.drives.drive_link import ReportedLink, parse_link
+from exporter.drives.drive_link import parse_link
 from exporter.drives.fields import Fields, Json
 from exporter.drives.health import (
     DriveHealth,
     DriveIdentity,
     DriveReport,
     Protocol,
-    RejectedValue,
+    RejectionKind,
 )
 from exporter.drives.nvme import nvme_health
 from exporter.drives.scsi import scsi_health
@@ -43,6 +45,11 @@ def parse_report(report: Json) -> DriveReport:
         )
     fields = Fields(report)
     identity = identify(fields)
+    judgement = log_judgement(fields, identity)
+    if judgement.hidden:
+        fields = Fields(without(report, judgement.hidden))
+    for rejected in judgement.rejected:
+        fields.reject(rejected)
     sleep_mode = parse_sleep_mode(fields)
     is_asleep = sleep_mode is not None
     health = DriveHealth(power_mode=sleep_mode) if is_asleep else _health(fields, identity)
@@ -54,19 +61,28 @@ def _health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
     exit_status = parse_exit_status(fields)
     messages = parse_messages(fields)
     link = parse_link(fields)
-    implausible = _implausible_counts(health, identity, link)
-    return replace(
+    health = replace(
         health,
-        host_read=None if "host_read" in implausible else health.host_read,
-        host_written=None if "host_written" in implausible else health.host_written,
-        rejected=(*fields.rejected, *implausible.values()),
         power_mode=parse_power_mode(fields),
         link_bytes_per_second=link.bytes_per_second,
         link_max_bytes_per_second=link.max_bytes_per_second,
         exit_status=exit_status,
         messages=messages,
         unreadable=unreadable_reason(fields, identity, health, exit_status, messages),
+        sense_code=_sense_code(fields),
     )
+    invalid = next((r for r in fields.rejected if r.kind is RejectionKind.LOG_INVALID), None)
+    if invalid is not None and (health.unreadable or identity.protocol is Protocol.NVME):
+        # All values of an NVMe drive are from one log, or from logs that the same fault damages.
+        return unusable(health, invalid, ())
+    return bounded(replace(health, rejected=fields.rejected), identity, link)
+
+
+def _sense_code(fields: Fields) -> tuple[int, int] | None:
+    """Returns the additional sense code and its qualifier of an informational exception of SCSI."""
+    code = fields.integer("smart_status", "scsi", "asc", maximum=255)
+    qualifier = fields.integer("smart_status", "scsi", "ascq", maximum=255)
+    return None if code is None or qualifier is None else (code, qualifier)
 
 
 def _protocol_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
@@ -77,26 +93,3 @@ def _protocol_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
     if identity.protocol is Protocol.SCSI:
         return scsi_health(fields, identity)
     return DriveHealth()
-
-
-def _implausible_counts(
-    health: DriveHealth, identity: DriveIdentity, link: ReportedLink
-) -> dict[str, RejectedValue]:
-    """Returns the counts of bytes that are not plausible, keyed by the field of `health`.
-
-    A count is not plausible if the link cannot transfer that many bytes in the power-on time of the
-    drive. The assumed unit of the count is then wrong. A count on which two counters of the drive
-    agree is plausible, because some drives do not count their power-on time correctly. Only ATA
-    drives are checked: the other protocols define the unit.
-    """
-    max_rate, seconds = link.max_bytes_per_second, health.power_on_seconds
-    if identity.protocol is not Protocol.ATA or max_rate is None or seconds is None:
-        return {}
-    # The drive counts only complete hours, so one hour is added for the current one.
-    limit = max_rate * (seconds + 3600)
-    reason = "it is more than the link can transfer in the power-on time"
-    return {
-        name: RejectedValue(f"{name}_bytes_total", float(count.bytes), count.rule, reason)
-        for name, count in (("host_read", health.host_read), ("host_written", health.host_written))
-        if count is not None and not count.is_confirmed and count.bytes > limit
-    }

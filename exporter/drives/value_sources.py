@@ -34,6 +34,7 @@ _MESSAGES = {
     "power_mode": ValueSource("smartctl", "power_mode"),
     "exit_status": ValueSource("smartctl", "exit_status, one bit each"),
     "unreadable": ValueSource("smartctl", "1 if the report contains health values"),
+    "failure_cause": ValueSource("smartctl", "the other values explain the reported failure"),
 }
 
 

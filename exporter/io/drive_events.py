@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 from exporter import untrusted_file
+from exporter.drives.assessment.failure_cause import predicts_failure
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.verdict import Verdict
 
@@ -170,7 +171,7 @@ class DriveEvents:
         test = health.self_test
         now = _Seen(
             {name: getattr(health, name) for name in _COUNTERS},
-            health.predicts_failure,
+            predicts_failure(health),
             test.completed_power_on_seconds if test is not None and not test.passed else None,
             health.power_on_seconds,
         )

@@ -1,8 +1,10 @@
 """Returns the samples of drive health and of SMART polls. A poll reads one drive with smartctl."""
 
+from collections import Counter
 from collections.abc import Collection, Container, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from exporter.drives.assessment.failure_cause import failure_cause
 from exporter.drives.health import AtaAttribute, DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.metrics import device_families
@@ -245,6 +247,10 @@ def _several_series(health: DriveHealth, labels: tuple[str, str]) -> Iterator[Sa
         yield metrics.CORRECTED_ERRORS(count, *labels, method)
     for warning, is_set in health.critical_warnings.items():
         yield metrics.CRITICAL_WARNING(int(is_set), *labels, warning)
+    if (cause := failure_cause(health)) is not None:
+        yield metrics.FAILURE_CAUSE(1, *labels, cause.value)
+    for reason, count in Counter(each.kind.value for each in health.rejected).items():
+        yield metrics.REJECTED(count, *labels, reason)
 
 
 def _predictions(drive: WatchedDrive, labels: tuple[str, str]) -> Iterator[Sample]:

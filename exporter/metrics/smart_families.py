@@ -27,8 +27,8 @@ BLOCK_INFO = MetricDesc(
 AVAILABLE = MetricDesc(
     "ssd_smart_available",
     "1 if the drive reports SMART data, 0 if it answers but reports none (smartctl). Possible "
-    "causes are a drive without SMART, a bridge or controller that hides it, or a missing "
-    "privilege: ssd-exporter check shows the cause.",
+    "causes are a drive without SMART, a bridge or controller that hides it, a missing "
+    "privilege, or an invalid log: ssd-exporter check shows the cause.",
     _DRIVE,
 )
 HEALTHY = MetricDesc(
@@ -36,6 +36,21 @@ HEALTHY = MetricDesc(
     "1 if the drive assesses itself as healthy, 0 if as failing (ATA SMART status, NVMe "
     "critical warning, SCSI informational exceptions). Most drives that fail never report it.",
     _DRIVE,
+)
+FAILURE_CAUSE = MetricDesc(
+    "ssd_smart_failure_cause",
+    "Why the drive reports a failure (ssd_smart_healthy 0), from its other values; the value is "
+    "always 1. cause='failing': it fails; 'worn_out': only its rated endurance is used up; "
+    "'temperature': only its temperature; 'no_failure': a flag that does not concern its data. "
+    "No series if it reports no failure.",
+    (*_DRIVE, "cause"),
+)
+REJECTED = MetricDesc(
+    "ssd_smart_rejected_values",
+    "Values of the last report that are not used, by reason (smartctl). 'contradicted': by another "
+    "value of the drive; 'impossible': for its age, capacity or link; 'fell' and 'jumped': since "
+    "the previous report; 'log_invalid': the whole log. No series if all are used.",
+    (*_DRIVE, "reason"),
 )
 ENDURANCE_USED = MetricDesc(
     "ssd_smart_endurance_used_ratio",
@@ -92,7 +107,8 @@ CRITICAL_WARNING = MetricDesc(
     "ssd_smart_critical_warning",
     "Each bit of the NVMe critical warning, 1 if it is set (NVMe SMART log). "
     "warning='temperature' is cleared when the drive cools down; any bit sets "
-    "ssd_smart_healthy to 0.",
+    "ssd_smart_healthy to 0 (ssd_smart_failure_cause explains it). The reserved bits have a "
+    "series only while they are set.",
     (*_DRIVE, "warning"),
 )
 HOST_READ = MetricDesc(

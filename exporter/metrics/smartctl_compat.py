@@ -31,7 +31,7 @@ _FLAGS = {
 #: The bits of the NVMe critical warning, from bit 0.
 _WARNING_BITS = (
     *("spare", "temperature", "reliability", "read_only"),
-    *("volatile_backup", "persistent_memory"),
+    *("volatile_backup", "persistent_memory", "reserved_6", "reserved_7"),
 )
 
 

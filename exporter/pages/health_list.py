@@ -2,7 +2,12 @@
 
 from collections.abc import Iterator
 
-from exporter.drives.health import DriveHealth
+from exporter.drives.assessment.failure_cause import (
+    FailureCause,
+    failure_cause,
+    worn_out_text,
+)
+from exporter.drives.health import DriveHealth, RejectionKind
 from exporter.pages import charts
 from exporter.pages.page_texts import day, days, duration, escaped, size, speed, whole_percent
 from exporter.pages.views import DriveFacts, DriveView
@@ -12,6 +17,10 @@ _THRESHOLDS = CheckThresholds()
 
 #: Estimates from this time on, in seconds, are shown as "more than 10 years".
 _LONG_SECONDS = 3649 * 86400.0
+
+
+#: The largest number of values that are not used and that the list names.
+_MOST_UNUSED = 3
 
 
 def health_list(drive: DriveView, at: float) -> str:
@@ -44,8 +53,8 @@ def smart_note(facts: DriveFacts) -> str:
     if smart is None:
         return "see the drives behind it" if facts.has_drives_behind else "not available"
     health = smart.health
-    if health is not None and health.unreadable:
-        return f"not available: {health.unreadable}"
+    if health is not None and (why := health.unreadable or health.invalid_log):
+        return f"not available: {why}"
     if health is not None and (health.power_mode or "").startswith(("standby", "sleep")):
         return "asleep, not woken"
     if health is None:
@@ -67,15 +76,11 @@ def link_text(facts: DriveFacts) -> tuple[str, str] | None:
 
 
 def _health_rows(facts: DriveFacts, health: DriveHealth, at: float) -> Iterator[str]:
-    if health.predicts_failure:
-        yield _row("Health", "the drive reports that it is failing", "crit")
+    yield from _reported_rows(health)
     smart = facts.smart
     if health.endurance is not None:
         used = health.endurance.used_ratio
-        level = _level(
-            used >= _THRESHOLDS.endurance_critical_ratio,
-            used >= _THRESHOLDS.endurance_warning_ratio,
-        )
+        level = _level(is_critical=False, is_warning=used >= _THRESHOLDS.endurance_warning_ratio)
         note = ""
         if at and smart is not None and smart.wearout_seconds is not None:
             note = wearout_text(smart.wearout_seconds, at)
@@ -104,6 +109,27 @@ def _health_rows(facts: DriveFacts, health: DriveHealth, at: float) -> Iterator[
         bar = charts.bar(celsius / limit, level, 1.0)
         yield _bar_row("Heat", bar, (f"{celsius:.0f}", "°C"), level, f"limit {limit:.0f} °C")
     yield from _error_row(health)
+
+
+def _reported_rows(health: DriveHealth) -> Iterator[str]:
+    """Yields what the drive reports about itself, and which of its values are not used."""
+    cause = failure_cause(health)
+    if cause is FailureCause.FAILING:
+        yield _row("Health", "the drive reports that it is failing", "crit")
+    elif cause is FailureCause.WORN_OUT:
+        yield _row("Health", escaped(worn_out_text(health)), "warn")
+    elif cause is FailureCause.TEMPERATURE:
+        yield _row("Health", "the drive reports a temperature outside its limits", "warn")
+    elif cause is FailureCause.NO_FAILURE:
+        yield _row("Health", "the drive reports a warning that does not concern its data", "")
+    unused = [
+        f"{each.metric.removesuffix('_total').replace('_', ' ')}: {each.reason}"
+        for each in health.rejected
+        if each.kind not in (RejectionKind.CONTRADICTED, RejectionKind.LOG_INVALID)
+    ]
+    if unused:
+        more = f" (and {len(unused) - _MOST_UNUSED} more)" if len(unused) > _MOST_UNUSED else ""
+        yield _row("Not used", escaped("; ".join(unused[:_MOST_UNUSED]) + more), "warn")
 
 
 def wearout_text(seconds: tuple[float, float, float], at: float) -> str:

@@ -11,7 +11,7 @@ from exporter.io.services import OTHER, ServiceRate
 from exporter.io.verdict import Verdict
 from exporter.pages.page_texts import word
 from exporter.pages.views import DriveFacts, DriveNow, DriveView, Todo
-from exporter.smart.drive_problems import Status
+from exporter.smart.drive_problems import INVALID_LOG_ACTION, Status
 
 #: A saturated drive is critical if it was saturated for at least this share of the last five
 #: minutes. The alerts use the same ratio (ssd:threshold:disk_saturated_ratio).
@@ -215,9 +215,10 @@ def _merged(todos: Sequence[Todo]) -> tuple[Todo, ...]:
 
 def _health(facts: DriveFacts) -> Iterator[Todo]:
     for problem in facts.problems:
-        if problem.status is Status.UNKNOWN:
+        is_invalid = problem.text == _invalid_log(facts)
+        if problem.status is Status.UNKNOWN and not is_invalid:
             continue
-        action = problem.action
+        action = problem.action or (INVALID_LOG_ACTION if is_invalid else "")
         if facts.is_missing:
             name = facts.serial or facts.name
             lead, text = "Missing.", "The kernel does not list it any more."
@@ -227,6 +228,11 @@ def _health(facts: DriveFacts) -> Iterator[Todo]:
             text = _capital(problem.text).replace(" C;", " °C;")
             text = f"{text} °C." if text.endswith(" C") else f"{text}."
             yield Todo(problem.status, facts.name, text.replace(" C °C.", " °C."), "", action)
+
+
+def _invalid_log(facts: DriveFacts) -> str:
+    health = None if facts.smart is None else facts.smart.health
+    return "" if health is None else health.invalid_log
 
 
 def _bottleneck(

@@ -38,7 +38,7 @@ _NAMES = {
 _YES_NO = ("healthy", "self_test_passed", "plp_healthy", "available", "firmware_issue")
 
 #: The metrics with one flag per label. The text lists the labels whose flag is set.
-_FLAG_SETS = ("critical_warning", "exit_bit", "power_mode")
+_FLAG_SETS = ("critical_warning", "exit_bit", "failure_cause", "power_mode")
 
 
 def details(drive: ReadDrive, width: int) -> str:

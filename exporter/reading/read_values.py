@@ -20,8 +20,8 @@ PREFIX = "ssd_smart_"
 #: The number of labels that every family has: the device and the serial number. Both are left out.
 _DRIVE_LABELS = 2
 
-#: The families that `read` leaves out. The source of the wear is part of its value, and a document
-#: is no poll.
+#: The families that `read` leaves out. The source of the wear is part of its value, a document is
+#: no poll, and the values that are not used have a list of their own.
 _OMITTED = frozenset(
     desc.name
     for desc in (
@@ -29,6 +29,7 @@ _OMITTED = frozenset(
         metrics.LAST_SUCCESS,
         metrics.POLL_DURATION,
         metrics.POLLS,
+        metrics.REJECTED,
     )
 )
 
@@ -40,6 +41,7 @@ _FIELDS: Mapping[str, str] = {
         *smart_collector.NUMBERS,
         *smart_collector.BYTES,
         (metrics.AVAILABLE, "unreadable"),
+        (metrics.FAILURE_CAUSE, "failure_cause"),
         (metrics.ENDURANCE_USED, "endurance"),
         (metrics.TEMPERATURE, "temperatures"),
         (metrics.OVER_TEMPERATURE, "over_temperature_{}_seconds"),

@@ -9,8 +9,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
+from exporter.drives.assessment.failure_cause import (
+    FailureCause,
+    failure_cause,
+    has_errors,
+    is_temperature,
+    is_wear,
+    worn_out_text,
+)
 from exporter.drives.firmware import FirmwareIssue
-from exporter.drives.health import DriveHealth, Endurance, EnduranceSource
+from exporter.drives.health import AtaAttribute, DriveHealth, Endurance, EnduranceSource
 from exporter.drives.watched_drive import WatchedDrive
 
 _HOUR = 3600.0
@@ -26,6 +34,7 @@ _WHOLE_PERCENT = 0.01
 #: What to do in cases that several problems share.
 _REPLACE_NOW = "Copy its data elsewhere now, then replace the drive."
 _ORDER = "Order a replacement."
+_ORDER_SOON = "Order a replacement, and replace it in the next weeks."
 _CHECK_COOLING = "Check the fans and the airflow at its slot."
 _CHECK_CABLE = "Check its slot and cable, and the kernel log. Copy its data elsewhere."
 
@@ -38,11 +47,11 @@ _CRITICAL_WARNINGS = {
     "volatile_backup": "the power-loss backup of its write cache has failed",
 }
 
-#: Texts for the other bits of that byte. A temperature alone does not endanger the data.
-_WARNINGS = {
-    "temperature": "it reports a temperature outside its limits",
-    "persistent_memory": "its persistent memory region is unreliable or read-only",
-}
+#: What to do if a SMART log is invalid.
+INVALID_LOG_ACTION = (
+    "See the kernel log, and read it again with `smartctl -x`. If it stays invalid, order a "
+    "replacement."
+)
 
 
 class Status(IntEnum):
@@ -89,9 +98,10 @@ class Answers:
 class CheckThresholds:
     """The values at which the state of a drive is reported as a warning or as critical.
 
-    endurance_warning_ratio, endurance_critical_ratio: the smallest used part of the rated endurance
-        that is reported; 1.0 is all of it. A value that is derived from the name of an attribute is
-        a warning at most.
+    endurance_warning_ratio: the smallest used part of the rated endurance that is a warning; 1.0
+        is all of it.
+    endurance_critical_ratio: from this part on, the drive is to be replaced and not only a
+        replacement to be ordered. Wear alone is never critical: a worn drive works for months.
     wearout_warning_seconds, wearout_critical_seconds: the problem is reported if the low estimate
         of the time until the endurance is used up is below this.
     spare_margin_ratio: the largest (spare - limit) / (1 - limit) that is a warning. `limit` is the
@@ -124,6 +134,8 @@ def problems(drive: WatchedDrive, thresholds: CheckThresholds) -> tuple[Problem,
     """
     result = list(_poll_problems(drive))
     if drive.health is not None:
+        if drive.health.invalid_log and not drive.health.unreadable:
+            result.append(Problem(Status.UNKNOWN, drive.health.invalid_log, INVALID_LOG_ACTION))
         result += _reported_failures(drive.health)
         result += _wear_problems(drive.health, thresholds)
     result += _expected_failures(drive, thresholds)
@@ -223,21 +235,15 @@ def _firmware_problem(issue: FirmwareIssue, thresholds: CheckThresholds) -> Prob
 def _reported_failures(health: DriveHealth) -> Iterator[Problem]:
     """Yields the problems that the drive itself reports as a failure or a warning."""
     warnings = [name for name, is_set in health.critical_warnings.items() if is_set]
-    for name in warnings:
-        if name in _CRITICAL_WARNINGS:
-            yield Problem(Status.CRITICAL, _CRITICAL_WARNINGS[name], _REPLACE_NOW)
-        else:
-            yield Problem(
-                Status.WARNING,
-                _WARNINGS.get(name, f"its critical warning {name} is set"),
-                _CHECK_COOLING if name == "temperature" else _ORDER,
-            )
-    # smartctl reports an NVMe drive as failing if any critical warning is set. The warnings are
-    # already reported above, and the warning for the temperature is not a failure.
-    if health.healthy is False and not warnings:
-        yield Problem(
-            Status.CRITICAL, "it reports that it is failing (SMART self-assessment)", _REPLACE_NOW
-        )
+    cause = failure_cause(health)
+    if cause is FailureCause.WORN_OUT:
+        yield Problem(Status.WARNING, worn_out_text(health), _ORDER_SOON)
+    elif cause is FailureCause.FAILING:
+        texts = [text for name, text in _CRITICAL_WARNINGS.items() if name in warnings]
+        for text in texts or ["it reports that it is failing (SMART self-assessment)"]:
+            yield Problem(Status.CRITICAL, text, _REPLACE_NOW)
+    if "temperature" in warnings or cause is FailureCause.TEMPERATURE:
+        yield Problem(Status.WARNING, "it reports a temperature outside its limits", _CHECK_COOLING)
     if health.plp_healthy is False and "volatile_backup" not in warnings:
         yield Problem(
             Status.CRITICAL,
@@ -245,13 +251,8 @@ def _reported_failures(health: DriveHealth) -> Iterator[Problem]:
             "Replace the drive. Until then a power failure can lose writes that it has confirmed.",
         )
     for row in health.attributes:
-        if row.failed == "now":
-            status = Status.CRITICAL if row.prefailure else Status.WARNING
-            yield Problem(
-                status,
-                f"attribute {row.id} {row.name} has reached its failure threshold",
-                _REPLACE_NOW if row.prefailure else _ORDER,
-            )
+        if row.failed == "now" and not (cause is FailureCause.WORN_OUT and is_wear(row)):
+            yield _failed_attribute(row, health)
     if health.self_test is not None and not health.self_test.passed:
         yield Problem(
             Status.WARNING,
@@ -260,16 +261,29 @@ def _reported_failures(health: DriveHealth) -> Iterator[Problem]:
         )
 
 
+def _failed_attribute(row: AtaAttribute, health: DriveHealth) -> Problem:
+    text = f"attribute {row.id} {row.name} has reached its failure threshold"
+    if is_temperature(row):
+        return Problem(Status.WARNING, text, _CHECK_COOLING)
+    if row.prefailure and (has_errors(health) or not is_wear(row)):
+        return Problem(Status.CRITICAL, text, _REPLACE_NOW)
+    return Problem(Status.WARNING, text, _ORDER)
+
+
 def _wear_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
     endurance = health.endurance
-    if endurance is not None and endurance.used_ratio >= thresholds.endurance_warning_ratio:
+    is_told = failure_cause(health) is FailureCause.WORN_OUT
+    if (
+        endurance is not None
+        and endurance.used_ratio >= thresholds.endurance_warning_ratio
+        and not is_told
+    ):
         text = f"{wear_percent(endurance)} % of its rated endurance is used"
-        if endurance.source is EnduranceSource.NAME_GUESS:
-            guess = f"{text} (guessed from the name of an attribute)"
-            yield Problem(Status.WARNING, guess, _ORDER)
-        else:
-            is_critical = endurance.used_ratio >= thresholds.endurance_critical_ratio
-            yield Problem(Status.CRITICAL if is_critical else Status.WARNING, text, _ORDER)
+        is_guess = endurance.source is EnduranceSource.NAME_GUESS
+        if is_guess:
+            text += " (guessed from the name of an attribute)"
+        is_worn = endurance.used_ratio >= thresholds.endurance_critical_ratio and not is_guess
+        yield Problem(Status.WARNING, text, _ORDER_SOON if is_worn else _ORDER)
     spare, limit = health.spare_ratio, health.spare_threshold_ratio
     # With a limit of 100 %, even a new drive would be critical. Such a limit is ignored.
     if spare is not None and limit is not None and limit < 1:

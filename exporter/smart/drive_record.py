@@ -8,9 +8,10 @@ logs: the daily poll.
 from dataclasses import replace
 
 from exporter.drives import firmware, smart_report
+from exporter.drives.assessment.continuity import Continuity
 from exporter.drives.drive_identity import identity_key, is_same_identity
 from exporter.drives.firmware import FirmwareIssue
-from exporter.drives.health import DriveHealth, DriveIdentity, UnitSource
+from exporter.drives.health import DriveHealth, DriveIdentity, RejectedValue, UnitSource
 from exporter.drives.wear_counter import WearObservation
 from exporter.drives.written_bytes import unit_matches_kernel
 from exporter.smart.poll_document import PollDocument, PollResult
@@ -48,6 +49,7 @@ class DriveRecord:
     """
 
     __slots__ = (
+        "_continuity",
         "_daily",
         "_daily_at",
         "_growth_since",
@@ -69,6 +71,7 @@ class DriveRecord:
         self._daily_at = 0.0
         self._growth_since: tuple[float, int, int] | None = None
         self._is_unit_wrong = False
+        self._continuity = Continuity()
 
     @property
     def answers(self) -> bool:
@@ -141,20 +144,26 @@ class DriveRecord:
         """Drops the earlier values, because another drive is now at the address."""
         self._daily, self._daily_at = None, 0.0
         self._growth_since, self._is_unit_wrong = None, False
+        self._continuity = Continuity()
 
     def _answered(self, document: PollDocument, kernel_written_bytes: int | None) -> None:
         found = smart_report.parse_report(document.report)
         identity = _continued(self.identity, found.identity)
         if _is_other_drive(self.identity, identity):
             self._reset()
-        health, at = found.health, document.began_at
-        if document.is_daily:
+        at = document.began_at
+        health = self._continuity.checked(found.health, at)
+        if health.invalid_log and health.unreadable:
+            pass  # Values of earlier reports do not belong to a report of which none is used.
+        elif document.is_daily:
             self._daily, self._daily_at = health, at
         elif self._daily is not None and at - self._daily_at <= _DAILY_SECONDS:
             health = _completed(health, self._daily)
         self.identity, self.answered_at = identity, at
         self.health = self._checked(health, at, kernel_written_bytes)
-        self.firmware_issues = firmware.firmware_issues(identity, health)
+        if not health.unreadable:
+            # Without the power-on time, the remaining time of a defect is unknown.
+            self.firmware_issues = firmware.firmware_issues(identity, health)
 
     def _slept(self, document: PollDocument) -> None:
         """Records that the drive is in standby. The counters are kept, the temperatures dropped."""
@@ -189,7 +198,17 @@ class DriveRecord:
             if verdict is not None:
                 self._is_unit_wrong = not verdict
         if self._is_unit_wrong:
-            return replace(health, host_written=None, host_read=None, nand_written=None)
+            reason = "the kernel has written another number of bytes, so its unit is wrong"
+            rejected = RejectedValue(
+                "host_written_bytes_total", float(written.bytes), written.rule, reason
+            )
+            return replace(
+                health,
+                host_written=None,
+                host_read=None,
+                nand_written=None,
+                rejected=(*health.rejected, rejected),
+            )
         return health
 
 

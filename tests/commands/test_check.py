@@ -20,6 +20,8 @@ from exporter.drives.health import (
     Endurance,
     EnduranceSource,
     Protocol,
+    RejectedValue,
+    RejectionKind,
     SelfTest,
     UnitSource,
     WrittenBytes,
@@ -122,12 +124,12 @@ def test_the_worst_drive_and_its_worst_problem_are_in_the_first_line() -> None:
     drives = [
         drive(label="nvme0n1"),
         drive(changed(temperatures={"drive": 90.0}), "nvme2n1"),
-        drive(worn(0.96), "nvme1n1"),
+        drive(changed(spare_ratio=0.05), "nvme1n1"),
     ]
     status, text = printed(drives)
     expected = (
-        "SSD CRITICAL - nvme1n1 Flashworks F900 480GB: 96 % of its rated endurance is used"
-        " (1 more problem)"
+        "SSD CRITICAL - nvme1n1 Flashworks F900 480GB: 5 % of its spare blocks are left;"
+        " its limit is 10 % (1 more problem)"
     )
     assert (2, expected) == (status, text.partition("\n")[0])
 
@@ -314,10 +316,68 @@ def test_a_failed_scan_is_shown_and_at_least_a_warning() -> None:
     why = "scanning for drives failed: it took too long"
     status, text = printed([drive()], problem=why)
     assert (1, f"SSD WARNING - {why}") == (status, text.partition("\n")[0])
-    status, text = printed([drive(worn(0.95))], problem=why)
+    status, text = printed([drive(changed(spare_ratio=0.05))], problem=why)
     assert 2 == status
     assert "(1 more problem)" in text.partition("\n")[0]
     assert f"    warning: {why}\n" in text
+
+
+INVALID = DriveHealth(
+    unreadable="the SMART log is invalid: all its bits are 1",
+    rejected=(
+        RejectedValue(
+            "available",
+            0.0,
+            "NVMe log page 02h",
+            "the SMART log is invalid: all its bits are 1",
+            RejectionKind.LOG_INVALID,
+        ),
+    ),
+)
+
+
+def test_a_drive_with_an_invalid_log_makes_the_host_unknown() -> None:
+    """Unlike a drive without SMART: its health was known, and is not any more."""
+    status, text = printed([drive(), drive(INVALID, "nvme1n1")])
+    assert (3, "SSD UNKNOWN - 2 drives: nvme1n1: the SMART log is invalid: all its bits are 1") == (
+        status,
+        text.partition("\n")[0],
+    )
+    assert 1 == text.partition("\n\n")[2].count("the SMART log is invalid")
+    assert 1 == printed([drive(worn(0.85)), drive(INVALID, "nvme1n1")])[0]
+
+
+def test_other_values_of_a_drive_with_an_invalid_log_are_judged() -> None:
+    statement = "the SMART log is invalid: all its bits are 1"
+    partly = changed(rejected=INVALID.rejected)
+    assert [(Status.UNKNOWN, statement)] == found(partly)
+    worst, other = found(dataclasses.replace(partly, spare_ratio=0.05))
+    assert (Status.CRITICAL, Status.UNKNOWN) == (worst[0], other[0])
+
+
+def test_a_worn_out_drive_is_a_warning_and_a_dead_one_is_critical() -> None:
+    bits: dict[str, Any] = {"healthy": False, "critical_warnings": {"reliability": True}}
+    text = "its rated endurance is used up (100 % used): spare 100 %, no media errors"
+    used_up = dataclasses.replace(worn(1.0), **bits)
+    assert [(Status.WARNING, text)] == found(used_up)
+    (problem,) = problems(drive(used_up), CheckThresholds())
+    assert "in the next weeks" in problem.action
+    dead = (Status.CRITICAL, "it reports degraded reliability")
+    assert [dead] == found(changed(**bits))
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("Wear_Leveling_Count", Status.WARNING),
+        ("Temperature_Celsius", Status.WARNING),
+        ("Reallocated_Sector_Ct", Status.CRITICAL),
+        ("Available_Reservd_Space", Status.CRITICAL),
+    ],
+)
+def test_a_failed_attribute_is_as_severe_as_its_meaning(name: str, status: Status) -> None:
+    row = AtaAttribute(177, name, 0, failed="now", prefailure=True)
+    assert [status] == [each for each, _ in found(changed(attributes=(row,)))]
 
 
 @pytest.mark.parametrize(
@@ -327,8 +387,9 @@ def test_a_failed_scan_is_shown_and_at_least_a_warning() -> None:
         (worn(0.79), None),
         (worn(0.80), Status.WARNING),
         (worn(0.89), Status.WARNING),
-        (worn(0.90), Status.CRITICAL),
-        (worn(2.55), Status.CRITICAL),
+        # A worn-out drive whose spare is full is a ticket, as in the alerts.
+        (worn(0.90), Status.WARNING),
+        (worn(2.55), Status.WARNING),
         (worn(0.99, EnduranceSource.NAME_GUESS), Status.WARNING),
         (changed(spare_ratio=0.20), None),
         (changed(spare_ratio=0.19), Status.WARNING),
@@ -350,7 +411,8 @@ def test_a_failed_scan_is_shown_and_at_least_a_warning() -> None:
         (changed(healthy=False, critical_warnings={"temperature": True}), Status.WARNING),
         (changed(healthy=False, critical_warnings={"spare": True}), Status.CRITICAL),
         (changed(healthy=False, critical_warnings={"read_only": True}), Status.CRITICAL),
-        (changed(healthy=False, critical_warnings={"new_bit": True}), Status.WARNING),
+        (changed(healthy=False, critical_warnings={"persistent_memory": True}), None),
+        (changed(healthy=False, critical_warnings={"reserved_6": True}), None),
         (changed(plp_healthy=False), Status.CRITICAL),
         (changed(plp_healthy=True), None),
         (changed(self_test=SelfTest(passed=False)), Status.WARNING),
@@ -433,12 +495,12 @@ def test_a_span_has_one_unit(low: float, high: float, words: str) -> None:
 
 def test_colours_are_for_terminals_without_no_color() -> None:
     def shown(out: io.StringIO, **environment: str) -> str:
-        sick = Answers((drive(worn(0.95)),))
+        sick = Answers((drive(changed(spare_ratio=0.05)),))
         check.run(sick, as_json=False, out=out, environment=environment)
         return out.getvalue()
 
     assert "\x1b[31mSSD CRITICAL\x1b[0m" in shown(Terminal())
-    assert "\x1b[31mcritical: \x1b[0m95 %" in shown(Terminal(), NO_COLOR="")
+    assert "\x1b[31mcritical: \x1b[0m5 %" in shown(Terminal(), NO_COLOR="")
     assert "\x1b" not in shown(Terminal(), NO_COLOR="1")
     assert "\x1b" not in shown(io.StringIO())
 
@@ -446,7 +508,8 @@ def test_colours_are_for_terminals_without_no_color() -> None:
 def test_colours_reach_a_terminal_through_the_stream_that_escapes_other_texts() -> None:
     terminal = Terminal()
     out: Any = PrintableStream(terminal)
-    check.run(Answers((drive(worn(0.95)),)), as_json=False, out=out, environment={})
+    sick = drive(changed(spare_ratio=0.05))
+    check.run(Answers((sick,)), as_json=False, out=out, environment={})
     assert "\x1b[31mSSD CRITICAL\x1b[0m" in terminal.getvalue()
 
 
@@ -503,11 +566,11 @@ def test_json_has_stable_keys_and_null_for_unknown_values() -> None:
         "block_devices": [],
         "messages": [],
         "problems": [
-            {"state": "critical", "text": "95 % of its rated endurance is used"},
             {
                 "state": "critical",
                 "text": "its rated endurance is used up in 0 hours at this load",
             },
+            {"state": "warning", "text": "95 % of its rated endurance is used"},
         ],
     }
     assert expected == sick

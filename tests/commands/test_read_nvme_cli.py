@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exporter.drives.assessment.failure_cause import predicts_failure
 from exporter.drives.health import DriveReport, SelfTest
 from exporter.drives.smart_report import parse_report
 from exporter.reading import nvme_cli
@@ -121,7 +122,8 @@ def test_both_documents_of_a_drive_mean_what_smartctl_reports(
 @pytest.mark.parametrize("number", [(1 << 63) + 7, (1 << 64) - 1, 10**20, (1 << 127) + 1])
 def test_a_counter_above_63_bits_is_exact(counter: Counter, number: int) -> None:
     (drive,) = judged(text(smart_log(num_err_log_entries=counter(number))))
-    assert number == drive.health.error_log_entries
+    (rejected,) = drive.health.rejected
+    assert ("error_log_entries_total", float(number)) == (rejected.metric, rejected.value)
 
 
 def test_a_temperature_of_zero_kelvin_is_absent() -> None:
@@ -135,10 +137,11 @@ def test_a_temperature_of_zero_kelvin_is_absent() -> None:
 @pytest.mark.parametrize(
     "kelvin", [1, 20, 65_535, -1, "warm", "38.5", 3.5, True, [310], {"value": 310}]
 )
-def test_a_temperature_that_is_none_is_a_fault(kelvin: Any) -> None:
+def test_a_temperature_that_is_none_is_a_fault_or_rejected(kelvin: Any) -> None:
     (drive,) = judged(text(smart_log(temperature=kelvin)))
     assert "drive" not in drive.health.temperatures
-    assert ["temperature" in fault for fault in drive.faults] == [True]
+    said = [*drive.faults, *(each.metric for each in drive.health.rejected)]
+    assert ["temperature" in text for text in said] == [True]
 
 
 def test_a_capacity_of_zero_is_absent() -> None:
@@ -151,7 +154,7 @@ def test_a_capacity_of_zero_is_absent() -> None:
 def test_a_critical_warning_is_a_failure(verbose: bool) -> None:
     warning = {"value": 4, "reliability_degraded": 1} if verbose else 4
     (drive,) = judged(text(smart_log(critical_warning=warning)))
-    assert drive.health.predicts_failure
+    assert predicts_failure(drive.health)
     assert ["reliability"] == [name for name, bit in drive.health.critical_warnings.items() if bit]
 
 

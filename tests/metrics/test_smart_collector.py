@@ -16,6 +16,8 @@ from exporter.drives.health import (
     Endurance,
     EnduranceSource,
     Protocol,
+    RejectedValue,
+    RejectionKind,
     SelfTest,
     UnitSource,
     WrittenBytes,
@@ -287,6 +289,33 @@ def test_a_drive_without_smart_is_up_and_has_no_health() -> None:
     assert {WHO: 0} == found["ssd_smart_available"]
     assert "ssd_smart_healthy" not in found
     assert 8 == len(found["ssd_smart_exit_bit"])
+
+
+def test_values_that_are_not_used_are_counted_by_reason() -> None:
+    kinds = (RejectionKind.FELL, RejectionKind.FELL, RejectionKind.LOG_INVALID)
+    rejected = tuple(RejectedValue("media_errors_total", 1.0, "x", "y", kind) for kind in kinds)
+    found = samples(watched(dataclasses.replace(NVME, rejected=rejected)))
+    assert {(*WHO, "fell"): 2, (*WHO, "log_invalid"): 1} == found["ssd_smart_rejected_values"]
+    assert "ssd_smart_rejected_values" not in samples(watched(NVME))
+
+
+@pytest.mark.parametrize(
+    ("bit", "cause"),
+    [
+        ("spare", "failing"),
+        ("temperature", "temperature"),
+        ("persistent_memory", "no_failure"),
+        ("reserved_6", "no_failure"),
+    ],
+)
+def test_a_reported_failure_has_a_cause(bit: str, cause: str) -> None:
+    warnings = dict.fromkeys(WARNINGS, False) | {bit: True}
+    failed = dataclasses.replace(NVME, healthy=False, critical_warnings=warnings)
+    found = samples(watched(failed))
+    assert {(*WHO, cause): 1} == found["ssd_smart_failure_cause"]
+    assert {WHO: 0} == found["ssd_smart_healthy"]
+    assert [1] == [n for labels, n in found["ssd_smart_critical_warning"].items() if bit in labels]
+    assert "ssd_smart_failure_cause" not in samples(watched(NVME))
 
 
 def test_a_drive_in_standby_is_up_and_has_only_a_power_mode() -> None:

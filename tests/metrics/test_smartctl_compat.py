@@ -154,6 +154,13 @@ def test_a_critical_warning_is_a_bit_field() -> None:
     assert {("nvme0",): 0b1001} == found["smartctl_device_critical_warning"]
 
 
+def test_a_critical_warning_includes_the_reserved_bits() -> None:
+    health = DriveHealth(critical_warnings={"spare": False, "reserved_6": True})
+    drive = WatchedDrive("nvme0", "", "", DriveIdentity(Protocol.NVME), up=True, health=health)
+    found = page(smartctl_compat.samples([drive]))
+    assert {("nvme0",): 0b100_0000} == found["smartctl_device_critical_warning"]
+
+
 def test_a_missing_drive_has_no_samples() -> None:
     drive = WatchedDrive("sda", "S1", "/dev/sda", is_missing=True, health=DriveHealth())
     assert {"smartctl_version"} == page(smartctl_compat.samples([drive])).keys()

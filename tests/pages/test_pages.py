@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from exporter.drives.health import DriveHealth, DriveIdentity
+from exporter.drives.health import (
+    DriveHealth,
+    DriveIdentity,
+    Endurance,
+    EnduranceSource,
+    RejectedValue,
+    RejectionKind,
+)
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.drive_events import DriveEvent, EventKind
 from exporter.io.services import ServiceRate
@@ -19,11 +26,12 @@ from exporter.pages import judgement, live_site
 from exporter.pages.drive_history import DriveHistory, ProbeRounds
 from exporter.pages.drive_page import drive_page
 from exporter.pages.event_lanes import event_lanes
+from exporter.pages.health_list import health_list
 from exporter.pages.host_page import host_page
 from exporter.pages.views import HostView, Mounted
 from exporter.probe.cliff_result import CacheCliff, CliffResult, WritePhase
 from exporter.probe.slc_results import SlcResult
-from exporter.smart.drive_problems import Status
+from exporter.smart.drive_problems import CheckThresholds, Status, problems
 from tests.pages import examples
 from tests.pages.examples import DAY, IDLE, Load, columns, drive, facts, host
 
@@ -177,6 +185,60 @@ def test_the_list_has_one_line_per_drive_with_its_problems_and_actions() -> None
     assert by_name["sdc"].action == "Copy its data elsewhere now, then replace the drive."
     assert by_name["nvme1n1"].action.startswith("mysqld.service causes 83 % of the I/O.")
     assert "MySQL stores data on it." in by_name["nvme1n1"].text
+
+
+def test_an_invalid_log_is_told_with_what_to_do() -> None:
+    statement = "the SMART log is invalid: all its bits are 1"
+    invalid = RejectedValue("available", 0.0, "log", statement, RejectionKind.LOG_INVALID)
+    health = DriveHealth(unreadable=statement, rejected=(invalid,))
+    watched = WatchedDrive("sda", "S1", "/dev/sda", up=True, health=health)
+    assert [Status.UNKNOWN] == [each.status for each in problems(watched, CheckThresholds())]
+    view = judgement.judged(facts("sda", watched), None, 300.0)
+    assert view.status is Status.UNKNOWN
+    (todo,) = view.todos
+    assert "The SMART log is invalid: all its bits are 1." == todo.lead
+    assert "read it again with `smartctl -x`" in todo.action
+
+
+@pytest.mark.parametrize(
+    ("health", "words"),
+    [
+        (
+            DriveHealth(healthy=False, critical_warnings={"reserved_6": True}),
+            "a warning that does not concern its data",
+        ),
+        (
+            DriveHealth(
+                healthy=False,
+                critical_warnings={"reliability": True},
+                endurance=Endurance(1.0, EnduranceSource.NVME_LOG),
+                spare_ratio=1.0,
+                media_errors=0,
+            ),
+            "its rated endurance is used up (100 % used): spare 100 %, no media errors",
+        ),
+        (
+            DriveHealth(healthy=False, critical_warnings={"temperature": True}),
+            "a temperature outside its limits",
+        ),
+        (DriveHealth(healthy=False), "the drive reports that it is failing"),
+        (
+            DriveHealth(
+                healthy=True,
+                rejected=(
+                    RejectedValue("media_errors_total", 0.0, "x", "it was 9", RejectionKind.FELL),
+                ),
+            ),
+            "media errors: it was 9",
+        ),
+    ],
+)
+def test_the_list_of_health_explains_what_the_drive_reports(
+    health: DriveHealth, words: str
+) -> None:
+    watched = WatchedDrive("sda", "S1", "/dev/sda", up=True, health=health)
+    view = judgement.judged(facts("sda", watched), None, 300.0)
+    assert words in health_list(view, 0.0)
 
 
 def test_a_drive_that_is_saturated_for_half_of_the_time_is_critical() -> None:

@@ -1,6 +1,8 @@
 """Tests of the values kept from earlier documents of a drive: daily logs, units, wear."""
 
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -210,3 +212,79 @@ def test_the_configured_rating_is_used_if_the_drive_reports_no_wear(tmp_path: Pa
     assert "rated_tbw" == drive.wearout_method
     assert drive.wearout_seconds is not None
     assert 10.0 == pytest.approx(drive.wearout_seconds[1] / DAY / 365, abs=0.1), "capped"
+
+
+LOG = "nvme_smart_health_information_log"
+
+#: An NVMe log whose bits are all 1, and one that another drive could have written.
+ONES = {
+    **dict.fromkeys(reports.nvme()[LOG], (1 << 128) - 1),
+    "critical_warning": 255,
+    "available_spare": 255,
+    "available_spare_threshold": 255,
+    "percentage_used": 255,
+    "temperature": 65_262,
+    "temperature_sensors": [65_262] * 8,
+}
+OTHER = {**reports.nvme()[LOG], "media_errors": 0, "power_cycles": 1, "percentage_used": 3}
+
+
+@pytest.mark.parametrize("log", [ONES, OTHER], ids=["ones", "other"])
+def test_an_invalid_log_enters_neither_the_history_nor_a_counter(
+    tmp_path: Path, log: Report
+) -> None:
+    file = tmp_path / "history.sqlite"
+    known = Known(tmp_path, history=lambda: WearHistory.open(file))
+    known.call(NVME)
+    good = nvme("FW000000")
+    known.answer(NVME, good, is_daily=True)
+    known.live()
+    before = known.watched()["nvme0n1"].health
+    assert before is not None
+    known.clock.advance(DAY)
+    known.answer(NVME, {**good, LOG: log})
+    known.live()
+    drive = known.watched()["nvme0n1"]
+    assert drive.up
+    assert drive.health is not None
+    assert "the SMART log is invalid" in drive.health.unreadable
+    assert (None, None, None, {}) == (
+        drive.health.healthy,
+        drive.health.media_errors,
+        drive.health.self_test,
+        drive.health.temperatures,
+    )
+    known.clock.advance(DAY)
+    known.answer(NVME, good)
+    known.live()
+    after = known.watched()["nvme0n1"].health
+    assert after is not None
+    assert (2, before.host_written) == (after.media_errors, after.host_written)
+    with closing(sqlite3.connect(file)) as history:
+        rows = history.execute("SELECT used_ratio FROM observation").fetchall()
+    assert {(0.42,)} == set(rows)
+
+
+def test_an_invalid_daily_log_does_not_replace_the_daily_values(known: Known) -> None:
+    good = nvme("FW000000")
+    known.answer(NVME, good, is_daily=True)
+    known.call(NVME)
+    known.clock.advance(60)
+    known.answer(NVME, {**good, LOG: ONES}, is_daily=True)
+    known.clock.advance(60)
+    known.answer(NVME, reports.without(good, "nvme_self_test_log"))
+    known.live()
+    health = known.watched()["nvme0n1"].health
+    assert health is not None
+    assert health.self_test is not None
+
+
+def test_another_drive_at_the_address_is_not_compared(known: Known) -> None:
+    known.answer(NVME, nvme("FW000000"))
+    known.call(NVME)
+    known.clock.advance(60)
+    known.answer(NVME, nvme("FW000001", **{LOG: OTHER}))
+    known.live()
+    health = known.watched()["nvme0n1"].health
+    assert health is not None
+    assert (0, ()) == (health.media_errors, health.rejected)

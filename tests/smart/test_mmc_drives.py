@@ -52,8 +52,8 @@ def test_without_a_value_there_is_no_health(mmc: MmcHealth) -> None:
         (0.6, "60-70", None),
         (0.7, "70-80", None),
         (0.8, "80-90", Status.WARNING),
-        (0.9, "90-100", Status.CRITICAL),
-        (1.0, "100+", Status.CRITICAL),
+        (0.9, "90-100", Status.WARNING),
+        (1.0, "100+", Status.WARNING),
     ],
 )
 def test_wear_is_a_range_and_a_problem_if_it_is_certain(

@@ -14,7 +14,7 @@ def test_increasing_wear_raises_its_alerts(host: Host, tmp_path: Path) -> None:
     for percent, said, expected in (
         (79, None, ()),
         (85, "warning", ("SSDWearHigh",)),
-        (95, "critical", ("SSDWearHigh", "SSDWearCritical")),
+        (95, "warning", ("SSDWearHigh", "SSDWearCritical")),
     ):
         host.set(serial, percentage_used=percent)
 
