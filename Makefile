@@ -46,7 +46,7 @@ PREFIX ?= /usr/local
 BUILDER ?= docker build
 
 .DEFAULT_GOAL := help
-.PHONY: help run venv dev test system quick fuzz green check format golden docs corpus drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo fleet image bench clean packages test-packages deb-packages lab-packages
+.PHONY: help run venv dev test system quick fuzz green check format golden docs corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo fleet image bench clean packages test-packages deb-packages lab-packages
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -113,6 +113,9 @@ scenes: dev  ## Score the verdicts on simulated drives whose true state is known
 
 month: test-packages dev  ## Evaluate the rules on a simulated month of a healthy host, a busy shop and ten gradual faults (25 minutes; ARGS=--days=3)
 	$(BIN)/python -m tests.month $(ARGS)
+
+smartctl-versions: test-packages dev  ## Compare what versions of smartctl report (SMARTCTLS=DIR with VERSION/smartctl)
+	$(BIN)/python -m tests.smartctl_versions $(SMARTCTLS)
 
 corpus: dev  ## Parse real smartctl outputs (../shared/smartctl-corpus) and compare with the expected results
 	$(BIN)/python -m tests.corpus

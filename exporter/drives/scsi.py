@@ -8,6 +8,7 @@ from exporter.drives.health import (
     DriveIdentity,
     Endurance,
     EnduranceSource,
+    RejectedValue,
     UnitSource,
     WrittenBytes,
 )
@@ -26,6 +27,9 @@ _CORRECTIONS = {
 #: The resolution of the byte counters, in bytes. smartctl prints gigabytes (10^9 bytes) with three
 #: decimals.
 _PROCESSED_STEP_BYTES = 10**6
+
+#: The first version of smartctl whose JSON contains the number of grown defects.
+_ELEMENTS_SINCE = (7, 2)
 
 #: The largest value of the percentage used endurance indicator. It means 255 % or more (SBC).
 _MAX_PERCENT_USED = 255
@@ -50,12 +54,36 @@ def scsi_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
             *((_ERRORS, kind, "total_uncorrected_errors") for kind in _OPERATIONS),
         ),
         corrected_errors=_corrected_errors(fields),
-        reallocated_sectors=fields.integer("scsi_grown_defect_list"),
+        reallocated_sectors=_grown_defects(fields),
         pending_sectors=fields.integer("scsi_pending_defects", "count"),
         interface_errors=sas_link_errors(fields),
         power_on_seconds=power_on_seconds(fields),
         self_test=self_test_log.scsi_self_test(fields),
     )
+
+
+def _grown_defects(fields: Fields) -> int | None:
+    """Returns the number of elements in the grown defect list; None if it is unknown.
+
+    The JSON of smartctl 7.0 and 7.1 contains the length of the list in bytes (scsiprint.cpp). An
+    element has 8 bytes, and 4 bytes in the format "short block", which only shows if the length is
+    not a multiple of 8. The text has the number of elements in all versions.
+    """
+    number = fields.integer("scsi_grown_defect_list")
+    if not number or fields.get("json_format_version") is None:
+        return number
+    version = [fields.integer("smartctl", "version", part) for part in (0, 1)]
+    major, minor = version
+    if major is not None and minor is not None:
+        if (major, minor) >= _ELEMENTS_SINCE:
+            return number
+        for element_bytes in (8, 4):
+            if number % element_bytes == 0:
+                return number // element_bytes
+    reason = "it is a length in bytes or a number of elements, which depends on smartctl's version"
+    metric, rule = "reallocated_sectors", "scsi_grown_defect_list"
+    fields.reject(RejectedValue(metric, float(number), rule, reason))
+    return None
 
 
 def _corrected_errors(fields: Fields) -> dict[str, int]:

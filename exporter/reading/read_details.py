@@ -53,6 +53,7 @@ def details(drive: ReadDrive, width: int) -> str:
     ]
     parts += _section("Reported by the drive, but not used:", rejected, width)
     parts += _section("Could not be parsed:", drive.report.faults, width)
+    parts += _section("Messages of smartctl:", drive.report.health.messages, width)
     return "".join(parts)
 
 

@@ -24,8 +24,9 @@ from exporter.drives.smartctl_text.text_report import is_banner, parse_text
 from exporter.errors import ParseError, ReadError
 from exporter.reading import nvme_cli
 from exporter.reading.document_part import DocumentPart as _Part
+from exporter.reading.document_part import is_introduction, json_after_text, unknown_text
 from exporter.report.formatting import quantity
-from exporter.smart.smartctl import decoded
+from exporter.smart.smartctl import decoded, with_other_text
 
 if TYPE_CHECKING:
     Stream: TypeAlias = io.BufferedReader[Any]
@@ -45,9 +46,6 @@ _BUFFER_BYTES = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-
-#: Texts that begin with one of these words contain only the banner and the copyright of smartctl.
-_BANNER_WORDS = ("smartctl", "Copyright")
 
 #: The keys of which smartctl's JSON contains at least one.
 _REPORT_KEYS = frozenset(
@@ -204,12 +202,25 @@ def _decompressed(stream: Stream) -> Stream:
 
 
 class _Assembly:
-    """The lines of the document that is being read."""
+    """The lines of the document that is being read.
 
-    __slots__ = ("_end_tests", "_limits", "_size", "error", "form", "lines", "start")
+    introduction: the text that belongs to the document and stands before it.
+    """
+
+    __slots__ = (
+        "_end_tests",
+        "_limits",
+        "_size",
+        "error",
+        "form",
+        "introduction",
+        "lines",
+        "start",
+    )
 
     def __init__(self, limits: InputLimits) -> None:
         self._limits = limits
+        self.introduction = ""
         self.clear()
 
     def clear(self) -> None:
@@ -253,7 +264,7 @@ class _Assembly:
 
 
 def _parts(document: _Assembly, lines: Iterator[_Line]) -> Iterator[_Part]:
-    for line in lines:
+    for line in _divided(lines, document):
         content = line.content
         form = _form_at_start(content)
         if form and document.start and not _continues(document, content or b""):
@@ -272,6 +283,16 @@ def _parts(document: _Assembly, lines: Iterator[_Line]) -> Iterator[_Part]:
             yield from found
     if document.start:
         yield from _ended(document)
+
+
+def _divided(lines: Iterator[_Line], document: _Assembly) -> Iterator[_Line]:
+    """Yields the lines. One in which JSON starts after other text is divided into two."""
+    for line in lines:
+        at = 0 if document.form == "json" else json_after_text(line.content or b"")
+        if at and line.content is not None:
+            yield _Line(line.number, line.content[:at])
+            line = line._replace(content=line.content[at:])  # noqa: PLW2901
+        yield line
 
 
 def _form_at_start(content: bytes | None) -> str:
@@ -297,6 +318,7 @@ def _ended(document: _Assembly, next_form: str = "", following: bytes | None = N
     next_form, following: the form and the first line of the next document, if there is one.
     """
     start, form, error = document.start, document.form, document.error
+    introduction = ""
     if error:
         parts = [_Part(start, form, None, f"{error}: it is not the output of smartctl")]
     elif form == "json":
@@ -304,27 +326,13 @@ def _ended(document: _Assembly, next_form: str = "", following: bytes | None = N
             parts = list(_json_parts(document))
         except ParseError as e:
             parts = [_Part(start, form, None, f"the JSON cannot be parsed: {e}")]
-    elif _is_introduction(document.content, next_form, following or b""):
-        parts = []
+    elif is_introduction(document.content, next_form, following or b""):
+        introduction, parts = document.content, []
     else:
         parts = [_text_part(start, document.content)]
     document.clear()
+    document.introduction = introduction
     return parts
-
-
-def _is_introduction(text: str, next_form: str, following: bytes) -> bool:
-    """True if a text belongs to the document that follows it.
-
-    It is a shell prompt or the like before smartctl's banner or before indented JSON, or the
-    banner that smartctl 7.2 and older print before JSON.
-    """
-    if not next_form:
-        return False
-    lines = [line for line in text.split("\n") if line.strip()]
-    if all(line.startswith(_BANNER_WORDS) for line in lines):
-        return next_form == "json"
-    is_indented = next_form == "json" and following.strip() == b"{"
-    return (next_form == "text" or is_indented) and parse_text(text) is None
 
 
 def _json_parts(document: _Assembly) -> Iterator[_Part]:
@@ -345,8 +353,12 @@ def _json_parts(document: _Assembly) -> Iterator[_Part]:
                 raise
             yield _Part(line, "json", None, f"the JSON cannot be parsed: {e}")
             return
-        yield _json_part(line, report)
         rest = text[end:].lstrip(" \t\r\n,")
+        other = "" if rest.startswith("{") else rest
+        yield _json_part(line, with_other_text(report, document.introduction, other))
+        document.introduction = ""
+        if other:
+            return
         line += text.count("\n", position, len(text) - len(rest))
         position = len(text) - len(rest)
 
@@ -366,7 +378,7 @@ def _json_part(line: int, report: Json) -> _Part:
 def _text_part(line: int, text: str) -> _Part:
     report = parse_text(text)
     if report is None:
-        return _Part(line, "", None, _unknown_text(text))
+        return _Part(line, "", None, unknown_text(text))
     program = report.get("smartctl")
     has_messages = isinstance(program, dict) and "messages" in program
     if report.get("device") is None and not has_messages:
@@ -374,14 +386,6 @@ def _text_part(line: int, text: str) -> _Part:
             line, "text", None, "smartctl's output without a drive: save that of `smartctl -x`"
         )
     return _Part(line, "text", report)
-
-
-def _unknown_text(text: str) -> str:
-    if text.lstrip().startswith("["):
-        return "a JSON array: write one document per line (`jq -c '.[]' FILE`)"
-    if text.startswith("\ufffd\ufffd") and "\x00" in text:
-        return "the encoding is UTF-16: convert it (`iconv -f UTF-16 -t UTF-8 FILE`)"
-    return "neither the JSON nor the text of smartctl: save the output of `smartctl -x --json`"
 
 
 def _size(number: int) -> str:

@@ -93,6 +93,12 @@ _MAX_DEVICES = 4096
 #: The maximum number of values in a report, counted as in `require_few_values`. The largest of 200
 #: real reports has 4,000.
 MAX_VALUES = 100_000
+#: The start of smartctl's JSON object, and of any object. Text before the first may contain braces.
+_REPORT = re.compile(r'\{\s*"json_format_version"')
+_OBJECT = re.compile(r"^\{", re.MULTILINE)
+#: The message about text outside of the JSON, and the largest number of its characters.
+OTHER_TEXT = "smartctl printed other text beside its JSON"
+_MAX_OTHER_CHARACTERS = 120
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
@@ -178,23 +184,47 @@ def parse_scan(output: bytes) -> tuple[Scanned, ...]:
 def report(output: bytes) -> Json:
     """Returns the JSON object in smartctl's output.
 
-    The object starts at the first line that begins with an opening brace, because smartctl 7.2 and
-    older print other text before it. Bytes that are not valid UTF-8 are replaced, because smartctl
-    7.3 and older pass on any bytes of a drive. Halves of surrogate pairs are replaced too. NaN and
-    infinities become None.
+    Other text may stand before and after it, also on the same line: smartctl 7.2 and older print
+    some texts in spite of --json. Such text is added to the messages of the report. Bytes that are
+    not valid UTF-8 are replaced, because smartctl 7.3 and older pass on any bytes of a drive.
+    Halves of surrogate pairs are replaced too. NaN and infinities become None.
 
     Raises:
         ParseError: there is no JSON object, or it is cut off or invalid.
     """
     text = output.decode("utf-8", "replace")
-    start = 0 if text.startswith("{") else text.find("\n{") + 1
-    if not text.startswith("{", start):
+    start = json_start(text)
+    if start is None:
         raise ParseError(f"smartctl printed no JSON: {text[:200]!r}")
     try:
-        found, _ = decoded(text, start)
+        found, end = decoded(text, start)
     except ParseError as e:
         raise ParseError(f"smartctl's JSON cannot be parsed: {e}") from e
-    return found
+    return with_other_text(found, text[:start], text[end:])
+
+
+def json_start(text: str) -> int | None:
+    """Returns the position at which smartctl's JSON object starts; None if there is none.
+
+    smartctl prints its key `json_format_version` first. Without it, the object starts a line.
+    """
+    found = _REPORT.search(text) or _OBJECT.search(text)
+    return None if found is None else found.start()
+
+
+def with_other_text(found: Json, *texts: str) -> Json:
+    """Returns a report with a message for the text that smartctl has printed outside of it."""
+    other = [" ".join(text[:_MAX_OTHER_CHARACTERS].split()) for text in texts if text.strip()]
+    # The banner is printed before JSON by smartctl 7.2 and older, and says nothing new.
+    said = [text for text in other if not text.startswith(("smartctl ", "Copyright (C)"))]
+    if not said:
+        return found
+    note = {"string": f"{OTHER_TEXT}: {' ... '.join(said)}", "severity": "information"}
+    program = found.get("smartctl")
+    program = dict(program) if isinstance(program, Mapping) else {}
+    messages = program.get("messages")
+    program["messages"] = [*(messages if isinstance(messages, list) else []), note]
+    return {**found, "smartctl": program}
 
 
 def decoded(text: str, start: int = 0) -> tuple[Json, int]:

@@ -268,3 +268,31 @@ def test_a_sas_drive_behind_a_raid_controller_is_a_scsi_drive() -> None:
     report = scsi()
     report["device"]["type"] = "megaraid,3"
     assert parse_report(scsi()) == parse_report(report)
+
+
+@pytest.mark.parametrize(
+    ("version", "printed", "elements"),
+    [
+        ([7, 0], 240, 30),
+        ([7, 1], 240, 30),
+        ([7, 1], 12, 3),
+        ([7, 1], 0, 0),
+        ([7, 1], 7, None),
+        ([7, 2], 240, 240),
+        ([7, 5], 240, 240),
+        (None, 0, 0),
+        (None, 240, None),
+    ],
+)
+def test_grown_defects_are_elements_whatever_the_version_of_smartctl(
+    version: list[int] | None, printed: int, elements: int | None
+) -> None:
+    """Versions 7.0 and 7.1 print the length of the list in bytes, but not in their text."""
+    smartctl = {} if version is None else {"version": version}
+    report = {**scsi(), "json_format_version": [1, 0], "smartctl": smartctl}
+    health = parse_report({**report, "scsi_grown_defect_list": printed}).health
+    assert elements == health.reallocated_sectors
+    assert (elements is None) == ("reallocated_sectors" in {r.metric for r in health.rejected})
+    del report["json_format_version"]
+    health = parse_report({**report, "scsi_grown_defect_list": printed}).health
+    assert printed == health.reallocated_sectors

@@ -141,7 +141,8 @@ RESTS_ON = {
     "scsi_sas_port_0": {"link_bytes_per_second", "interface_errors", "rejected"},
     "scsi_sas_port_1": {"link_bytes_per_second", "interface_errors", "rejected"},
     "scsi_self_test_0": {"self_test", "rejected"},
-    "smartctl": {"exit_status", "messages"},
+    "smartctl": {"exit_status", "messages", "reallocated_sectors", "rejected"},
+    "json_format_version": {"reallocated_sectors", "rejected"},
 }
 
 

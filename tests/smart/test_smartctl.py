@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exporter.drives.fields import Fields, Json
 from exporter.errors import CommandError, ParseError
 from exporter.smart.smartctl import (
+    OTHER_TEXT,
     Address,
     Logs,
     Scanned,
@@ -144,9 +146,53 @@ def test_the_report_is_the_object_that_was_printed() -> None:
     assert {"a": [1, 2.5, None, "x"]} == report(b'{"a":[1,2.5,null,"x"]}\n')
 
 
-def test_text_that_old_versions_print_before_the_report_is_skipped() -> None:
-    """Version 7.2 does this for SCSI drives. A brace within a line does not start the report."""
-    assert {"a": 1} == report(b'  Pending defect count:0 {x}\n\n{\n"a": 1}\ntrailing {\n')
+def other_text(found: Json) -> list[str]:
+    """The messages about text that stands outside of the report."""
+    return [
+        row.text("string") or ""
+        for row in Fields(found).rows("smartctl", "messages")
+        if (row.text("string") or "").startswith(OTHER_TEXT)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("  Pending defect count:", ""),
+        ("  Pending defect count:0 {x}\n\n", "trailing {\n"),
+        ('Warning: {"a": 1} is ignored\n', ""),
+        ("", "} and more"),
+        ("a\n" * 1000, ""),
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_text_beside_the_report_is_skipped_and_reported(
+    before: str, after: str, indent: int | None
+) -> None:
+    """smartctl 7.0 to 7.2 print some text in spite of --json (scsiprint.cpp)."""
+    document = {"json_format_version": [1, 0], "smartctl": {"version": [7, 2]}, "a": {"b": 1}}
+    found = report(f"{before}{json.dumps(document, indent=indent)}{after}".encode())
+    assert ([1, 0], {"b": 1}) == (found["json_format_version"], found["a"])
+    (message,) = other_text(found)
+    assert " ".join((before[:120] or after).split()) in message
+
+
+def test_the_banner_before_the_report_is_not_reported() -> None:
+    """smartctl 7.2 and older print it before JSON."""
+    banner = (
+        b"smartctl 7.2 2020-12-30 r5155 [x86_64-linux] (local build)\nCopyright (C) 2002-20\n\n"
+    )
+    assert {"a": 1} == report(banner + b'{"a": 1}')
+
+
+@given(
+    st.text(st.characters(exclude_characters='"', exclude_categories=["Cs"])),
+    st.text(st.characters(exclude_characters='"', exclude_categories=["Cs"])),
+)
+def test_no_text_beside_the_report_changes_it(before: str, after: str) -> None:
+    document = {"json_format_version": [1, 0], "serial_number": "S1"}
+    found = report((before + json.dumps(document) + after).encode())
+    assert document.items() <= found.items()
 
 
 def test_bytes_that_are_not_utf_8_are_replaced() -> None:
