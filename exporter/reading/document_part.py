@@ -1,4 +1,4 @@
-"""Defines a part of the input of `read`, and recognizes text that is no part of a document."""
+"""Defines a part of the input of `read`, and recognizes the text between documents."""
 
 import re
 from string import ascii_letters
