@@ -1,6 +1,8 @@
 """The daemon polls drives itself: failing, replaced and hanging drives, and no smartctl."""
 
+import json
 import os
+import shlex
 import signal
 import time
 from collections.abc import Iterator
@@ -86,6 +88,25 @@ def test_a_hanging_drive_affects_only_itself_until_it_answers(
     (complaint,) = daemon.complaints
     assert "/dev/rig7 -d nvme does not answer: smartctl was ended" in complaint
     assert 1 == daemon.log.count("serial RIGN000007) answers again")
+
+
+def test_empty_bays_of_a_controller_are_no_lost_drives_until_one_was_used(tmp_path: Path) -> None:
+    """The settings name the bays 0 to 3. A drive is in bay 1, and leaves it."""
+    drives = MadeUpDrives(tmp_path / "drives", 1)
+    report = shlex.quote(json.dumps(smart_reports.ata(9)))
+    answers = f"case $* in *cciss,1*) printf '%s' {report}; exit 0 ;; esac\nexit 2\n"
+    bays = '[[smart.drive]]\npath = "/dev/bays"\ntype = "cciss,0-3"\n'
+    drives.stand_in.does("bays", answers)
+    with Daemon(tmp_path / "daemon", *drives.flags, config=drives.config(more=bays)) as daemon:
+        polls = "ssd_smart_polls_total"
+        page = await_page(daemon, lambda page: 5 == len(list(page.find(polls))))
+        assert {"rig0": 1.0, "bays:cciss,1": 1.0} == up(page)
+        assert {"rig0", "bays:cciss,1"} == {
+            labels["device"] for labels, _ in page.find("ssd_device_info")
+        } - {"vda"}
+        drives.stand_in.does("bays", "exit 2\n")
+        await_page(daemon, lambda page: up(page) == {"rig0": 1.0, "bays:cciss,1": 0.0}, 2 * SOON)
+    assert [] == [line for line in daemon.complaints if "cciss,1 " not in line]
 
 
 def growth(before: Page, after: Page) -> dict[str, float]:

@@ -23,6 +23,7 @@ ELSEWHERE = {
     *("ssd_md_degraded_disks", "ssd_md_sync_action_info", "ssd_zfs_pool_state_info"),
     *("ssd_smart_pending_sectors", "up"),
     *("ssd_smart_firmware_issue", "ssd_smart_firmware_issue_left_seconds"),
+    *("ssd_smart_failure_cause", "ssd_smart_rejected_values"),
 }
 
 
