@@ -87,6 +87,10 @@ def ata_endurance(
         _reject(fields, standard, "on drives of this make it is the remaining life")
         return by_rule
     reason = _why_wrong(percent, by_rule, use)
+    if use == "agree" and not reason and (by_rule is None or _differ(standard, by_rule)):
+        for each in filter(None, (standard, by_rule)):
+            _reject(fields, each, "no second source of the drive confirms it")
+        return None
     if reason:
         _reject(fields, standard, reason)
         return by_rule

@@ -97,8 +97,10 @@ CONTROLLERS: tuple[Make, ...] = (
     ),
     Make("phison_s11", ids=_has("161 163 165-167 172 173"), without=_has("168 169")),
     Make("phison_a400_0307", ids=_has("167 168 218 231 244-246"), firmware="^0307"),
-    Make("phison_a400", ids=_has("167-169 218 231 244-246")),
-    Make("phison_a400", ids=_has("167 168 173 218 231 244-246")),
+    Make("phison_a400", ids=_has("167-169 218 231 244-246"), firmware="^S[BCH]"),
+    Make("phison_a400", ids=_has("167 168 173 218 231 244-246"), firmware="^S[BCH]"),
+    Make("phison_a400_other", ids=_has("167-169 218 231 244-246")),
+    Make("phison_a400_other", ids=_has("167 168 173 218 231 244-246")),
     Make(
         "phison_saf12",
         ids=_has("173"),

@@ -87,18 +87,6 @@ def value_from_200(attribute: AtaAttribute, rows: Rows, parameter: int) -> Perce
     return (200.0 - value) * parameter / 100, parameter / 100
 
 
-def value_from_203(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
-    """Returns the wear from a normalized value that starts to decrease from 200 when 3 % are used.
-
-    None for values below 2.
-    """
-    del rows, parameter
-    value = attribute.value
-    if value is None or not 2 <= value <= 200:
-        return None
-    return (1.5 if value == 200 else 203.0 - value), 1.0
-
-
 def raw_percent(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
     """Returns the wear from an attribute whose raw value is the used percentage, 0 to 255."""
     del rows, parameter
@@ -129,13 +117,6 @@ def raw_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | N
     del rows
     left = attribute.raw
     return None if not max(1, 100 - parameter) <= left <= 100 else (100.0 - left, 1.0)
-
-
-def low_byte_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
-    """Returns the wear from a raw value whose lowest byte is the remaining life in percent."""
-    del rows, parameter
-    left = attribute.raw & 0xFF
-    return None if not 1 <= left <= 100 else (100.0 - left, 1.0)
 
 
 def stuck_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
@@ -177,17 +158,6 @@ def late_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | 
     if left is None or left[0] > _LATE_MAX:
         return None
     return (_LATE_START + parameter / 100 * left[0] if left[0] else _LATE_START / 2), 1.0
-
-
-def sandforce_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
-    """Returns the wear of a SandForce drive from its attribute 231.
-
-    With the raw value 0, the normalized value starts to decrease late. With the raw value 1 it is
-    the remaining life. Other raw values have an unknown meaning.
-    """
-    if attribute.raw == 0:
-        return late_left(attribute, rows, parameter)
-    return value_left(attribute, rows, parameter) if attribute.raw == 1 else None
 
 
 def workload_1024ths(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
@@ -331,15 +301,12 @@ FORMULAS: Mapping[Formula, Callable[[AtaAttribute, Rows, int], Percent | None]] 
     "unknown": unknown,
     "value_left": value_left,
     "value_from_200": value_from_200,
-    "value_from_203": value_from_203,
     "raw_percent": raw_percent,
     "raw_used": raw_used,
     "raw_left": raw_left,
-    "low_byte_left": low_byte_left,
     "stuck_left": stuck_left,
     "intel_media_wear": intel_media_wear,
     "late_left": late_left,
-    "sandforce_left": sandforce_left,
     "workload_1024ths": workload_1024ths,
     "two_gauges": two_gauges,
     "second_byte": second_byte,

@@ -278,18 +278,6 @@ RULED: tuple[tuple[str, DriveIdentity, AtaAttribute, float], ...] = (
         8,
     ),
     (
-        "sandforce",
-        drive("SandForce Driven SSDs", "KINGSTON SV300S37A240G"),
-        row(231, "SSD_Life_Left", 96, 1),
-        4,
-    ),
-    (
-        "plextor",
-        drive("Plextor M3/M5/M6/M7/S2G Series SSDs", "PLEXTOR PX-256M6S"),
-        row(173, "Wear_Leveling_Count", 100, 390),
-        13,
-    ),
-    (
         "indilinx",
         drive("Indilinx Barefoot based SSDs", "OCZ-VERTEX"),
         row(209, "Remaining_Lifetime_Perc", 44, 44),

@@ -81,7 +81,6 @@ def used(make: str, percent: int) -> Endurance | None:
         ("phison", 40, 40, "ata_devstat"),  # the table may be wrong, too
         ("phison", 255, 26, "family_rule"),  # 255 means "not supported"
         ("phison", 0, 26, "family_rule"),  # reset to 0
-        ("phison_stuck", 5, 12, "family_rule"),  # always 5
         ("phison_hdfe", 77, 3.2, "family_rule"),  # random
         ("micron_old", 3, 12, "family_rule"),
         ("liteon_left", 96, 4, "family_rule"),  # inverted
@@ -96,6 +95,19 @@ def test_a_wrong_statistic_is_replaced_by_the_rule(
     assert endurance is not None
     assert source == endurance.source.value
     assert pytest.approx(published / 100) == endurance.used_ratio
+
+
+@pytest.mark.parametrize(("statistic", "published"), [(14, 14), (16, 16), (40, None), (5, None)])
+def test_a_statistic_that_needs_a_second_source_is_published_only_with_it(
+    statistic: int, published: int | None
+) -> None:
+    endurance = used("phison_a400", statistic)
+    assert published == (None if endurance is None else round(100 * endurance.used_ratio))
+
+
+@pytest.mark.parametrize("statistic", [0, 1, 24, 216])
+def test_a_statistic_without_a_second_source_is_not_published(statistic: int) -> None:
+    assert used("phison_a400_other", statistic) is None
 
 
 def test_255_is_believed_if_the_drive_is_worn_out() -> None:

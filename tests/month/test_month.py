@@ -123,7 +123,9 @@ NOT_SIMULATED = {
     "ssd_disk_write_falloff_last_ratio",
     "ssd_smart_firmware_issue",
     "ssd_smart_firmware_issue_left_seconds",
+    "ssd_smart_failure_cause",
     "ssd_smart_plp_healthy",
+    "ssd_smart_rejected_values",
     "ssd_smart_self_test_passed",
     "ssd_zfs_pool_state_info",
 }

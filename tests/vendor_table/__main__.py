@@ -5,8 +5,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from tests.vendor_table.captures import CAPTURES, read_captures
+from tests.vendor_table.captures import CAPTURES, Capture, read_captures
 from tests.vendor_table.families import table
+from tests.vendor_table.left_out import firmware_family, left_out, model_family
 from tests.vendor_table.score import Score, score, share
 
 
@@ -19,11 +20,13 @@ def main() -> int:
     if not options.captures.exists():
         print(f"no captures in {options.captures}; set CAPTURES=FILE.jsonl.gz", file=sys.stderr)
         return 2
-    total, by_make = score(read_captures(options.captures))
+    captures = list(read_captures(options.captures))
+    total, by_make = score(captures)
     if options.markdown:
         print(table(by_make), end="")
         return 0
     _print_total(total)
+    _print_left_out(total, captures)
     _print_rejected(total)
     _print_worst(by_make)
     return 0
@@ -43,6 +46,17 @@ def _print_total(total: Score) -> None:
         for name, count in sorted(counter.items(), key=lambda item: -item[1]):
             known = "" if name == "no reference" else f"{100 * share(counter, name):7.2f} %"
             print(f"  {name:22}{count:6}{known}")
+
+
+def _print_left_out(total: Score, captures: list[Capture]) -> None:
+    print("\nwear if the device statistics are hidden: right, wrong, unknown in per cent")
+    for title, counter in (
+        ("in-sample", total.hidden),
+        ("firmware family left out", left_out(captures, firmware_family)),
+        ("model family left out", left_out(captures, model_family)),
+    ):
+        shares = (f"{100 * share(counter, key):8.2f}" for key in ("right", "wrong", "unknown"))
+        print(f"  {title:26}{''.join(shares)}")
 
 
 def _print_rejected(total: Score) -> None:

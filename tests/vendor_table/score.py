@@ -1,8 +1,9 @@
 """Scores the vendor table: how many captured drives confirm and contradict it.
 
-Two thirds of the captured drives have device statistics. They are answers as well as questions: if
-they are hidden, the table must find the same values. So the reference of a drive is the value that
-is published with its device statistics, unless no other source can confirm it.
+Three quarters of the captured drives have device statistics. They are answers as well as questions:
+if they are hidden, the table must find the same values. So the reference of a drive is its
+Percentage Used Endurance Indicator, and never a value that the table itself has computed. Makes
+that are known not to report this indicator have no reference.
 """
 
 from collections import Counter, defaultdict
@@ -10,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from exporter.drives.health import WrittenBytes
+from exporter.drives.wear_table import STATISTICS_RULES
 from tests.vendor_table.captures import Capture
 
 #: The largest difference to the reference, in percentage points.
@@ -18,6 +20,10 @@ MAX_DIFFERENCE = 2.0
 MAX_BYTES_RATIO = 1.05
 #: A drive cannot have used 0 % of its endurance after this number of full drive writes.
 MAX_FREE_WRITES = 300
+#: The value of the indicator that means "not supported".
+NOT_SUPPORTED = 255
+#: The makes whose indicator has another meaning or is always wrong.
+NO_REFERENCE = frozenset(rule.make for rule in STATISTICS_RULES if rule.use != "agree")
 
 
 @dataclass(slots=True)
@@ -55,7 +61,7 @@ def share(counter: Counter[str], key: str) -> float:
 def _add(part: Score, capture: Capture) -> None:
     part.drives += 1
     part.published[_published(capture)] += 1
-    part.hidden[_hidden(capture)] += 1
+    part.hidden[hidden_result(capture)] += 1
     part.written[_written(capture, capture.health.host_written)] += 1
     part.written_hidden[_written(capture, capture.hidden.host_written)] += 1
     part.rejected.update(
@@ -69,25 +75,35 @@ def _percent(capture: Capture, *, hidden: bool) -> float | None:
     return None if endurance is None else 100 * endurance.used_ratio
 
 
+def _reference(capture: Capture) -> int | None:
+    """Returns the used endurance by the device statistics; None if they are not to be believed.
+
+    0 is not a reference: some drives report it when they are worn out, and for a new drive every
+    rule is right.
+    """
+    percent = capture.statistics_percent
+    if percent in (None, 0, NOT_SUPPORTED) or capture.make in NO_REFERENCE:
+        return None
+    return percent
+
+
 def _published(capture: Capture) -> str:
     """Compares the published wear with the device statistics."""
-    published, reference = _percent(capture, hidden=False), capture.statistics_percent
-    if published is None:
-        return "unknown"
+    return _compared(capture, _percent(capture, hidden=False))
+
+
+def hidden_result(capture: Capture) -> str:
+    """Returns whether the wear without device statistics is right: a key of `Score.hidden`."""
+    return _compared(capture, _percent(capture, hidden=True))
+
+
+def _compared(capture: Capture, percent: float | None) -> str:
+    reference = _reference(capture)
     if reference is None:
         return "no reference"
-    if abs(published - reference) <= MAX_DIFFERENCE:
-        return "right"
-    return "statistics rejected"
-
-
-def _hidden(capture: Capture) -> str:
-    published, guessed = _percent(capture, hidden=False), _percent(capture, hidden=True)
-    if capture.statistics_percent is None or published is None:
-        return "no reference"
-    if guessed is None:
+    if percent is None:
         return "unknown"
-    return "right" if abs(published - guessed) <= MAX_DIFFERENCE else "wrong"
+    return "right" if abs(percent - reference) <= MAX_DIFFERENCE else "wrong"
 
 
 def _written(capture: Capture, count: WrittenBytes | None) -> str:
