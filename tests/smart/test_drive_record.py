@@ -88,29 +88,16 @@ def test_a_byte_count_that_the_kernels_count_proves_wrong_is_left_out(
     assert is_right == shown[-1]
 
 
-def test_a_proof_for_one_drive_does_not_apply_to_its_replacement(known: Known) -> None:
+@pytest.mark.parametrize("wwn", ["0001", "0002"])
+def test_a_proof_for_one_drive_does_not_apply_to_its_replacement(known: Known, wwn: str) -> None:
+    """Drives of one batch can have the same WWN: the serial number tells them apart."""
     known.kernel_written["sda"] = 0
     known.answer(SDA, written(1000))
     known.call(SDA)
     known.clock.advance(4 * 3600)
     known.kernel_written["sda"] = 40 << 30
     known.answer(SDA, written(1001))
-    other = written(5, serial_number="S00002", wwn=scripted_smartctl.wwn("0002"))
-    known.answer(SDA, other)
-    known.live()
-    health = known.watched()["sda"].health
-    assert health is not None
-    assert health.host_written is not None
-
-
-def test_a_replacement_of_the_same_batch_with_the_same_wwn_is_another_drive(known: Known) -> None:
-    known.kernel_written["sda"] = 0
-    known.answer(SDA, written(1000))
-    known.call(SDA)
-    known.clock.advance(4 * 3600)
-    known.kernel_written["sda"] = 40 << 30
-    known.answer(SDA, written(1001))
-    known.answer(SDA, written(5, serial_number="S00002"))
+    known.answer(SDA, written(5, serial_number="S00002", wwn=scripted_smartctl.wwn(wwn)))
     known.live()
     health = known.watched()["sda"].health
     assert health is not None
