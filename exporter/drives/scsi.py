@@ -55,7 +55,7 @@ def scsi_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
         ),
         corrected_errors=_corrected_errors(fields),
         reallocated_sectors=_grown_defects(fields),
-        pending_sectors=fields.integer("scsi_pending_defects", "count"),
+        pending_sectors=_pending_defects(fields),
         interface_errors=sas_link_errors(fields),
         power_on_seconds=power_on_seconds(fields),
         self_test=self_test_log.scsi_self_test(fields),
@@ -84,6 +84,12 @@ def _grown_defects(fields: Fields) -> int | None:
     metric, rule = "reallocated_sectors", "scsi_grown_defect_list"
     fields.reject(RejectedValue(metric, float(number), rule, reason))
     return None
+
+
+def _pending_defects(fields: Fields) -> int | None:
+    """Returns the number of pending defects; None if unknown. smartctl 7.3 renamed its key."""
+    count = fields.integer("scsi_pending_defects", "count")
+    return fields.integer("pending_defects", "count") if count is None else count
 
 
 def _corrected_errors(fields: Fields) -> dict[str, int]:

@@ -161,7 +161,8 @@ def _predicted_failure(fields: Fields) -> Iterator[str]:
     """Yields the text with which a SCSI drive predicts its failure, if the report contains one."""
     reason = fields.text("smart_status", "scsi", "ie_string")
     if reason is not None:
-        yield reason
+        # smartctl 7.0 to 7.4 print it in capitals.
+        yield reason.capitalize() if reason.isupper() else reason
 
 
 def _database_warnings(fields: Fields) -> Iterator[str]:

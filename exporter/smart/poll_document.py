@@ -8,19 +8,17 @@ module does no I/O.
 
 import json
 import math
-import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
-from exporter.drives.fields import Fields, Json
 from exporter.errors import ParseError
 from exporter.json_values import require_few_values
-from exporter.programs.child import End, Finished
+from exporter.programs.child import Finished
 from exporter.smart import smartctl
-from exporter.smart.smartctl import Address
+from exporter.smart.poll_result import has_exited, poll_result
+from exporter.smart.smartctl import Address, Form
 
 VERSION = 1
 
@@ -32,37 +30,6 @@ _MAX_VALUES = smartctl.MAX_VALUES + 1000
 
 _MAX_TEXT_CHARACTERS = 4096
 _MAX_RESULTS = 32
-
-#: The bits of smartctl's exit status, lowest first (smartctl(8), EXIT STATUS). The first two mean
-#: that there is no data. The last two mean that a requested log has entries.
-EXIT_BITS = (
-    "command_line",
-    "device_open",
-    "command_failed",
-    "disk_failing",
-    "prefail_below_threshold",
-    "below_threshold_in_past",
-    "error_log_entries",
-    "self_test_errors",
-)
-_COMMAND_LINE, _DEVICE_OPEN = 1, 2
-
-
-class PollResult(str, Enum):
-    """How a poll ended. The values are label values of the metric `ssd_smart_polls_total`."""
-
-    SUCCESS = "success"
-    STANDBY = "standby"  # the drive was not polled, because that would have woken it
-    NO_ANSWER = "no_answer"  # the device is missing, or the drive does not identify itself
-    REFUSED = "refused"  # a privilege is missing
-    BAD_REQUEST = "bad_request"  # smartctl does not know the type
-    TOO_OLD = "too_old"  # smartctl is older than 7.0
-    UNREADABLE = "unreadable"  # the output could not be parsed
-    KILLED = "killed"  # smartctl crashed, or another process killed it
-    TIMED_OUT = "timed_out"  # smartctl was ended after its time limit
-    STUCK = "stuck"  # smartctl still runs after its time limit, and was abandoned
-    TOO_MUCH_OUTPUT = "too_much_output"  # smartctl printed more than the limit
-    NOT_STARTED = "not_started"  # smartctl is not installed, or there is no memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +101,15 @@ def poll_document(
     began_at: float,
     interval_seconds: float,
     is_daily: bool,
+    form: Form = Form.JSON,
 ) -> PollDocument:
     """Returns the document of one smartctl run, without `last_success_at` and `counts`.
 
-    finished: the result of the smartctl process. The other parameters are fields of `PollDocument`.
+    finished: the result of the smartctl process.
+    form: the form of the output that was requested.
+    The other parameters are fields of `PollDocument`.
     """
-    result, message, report = poll_result(finished)
+    result, message, report = poll_result(finished, form)
     return PollDocument(
         path=address.path,
         type=address.type,
@@ -147,96 +117,11 @@ def poll_document(
         began_at=began_at,
         seconds=finished.seconds,
         interval_seconds=interval_seconds,
-        exit_status=finished.status if _has_exited(finished) else None,
+        exit_status=finished.status if has_exited(finished) else None,
         is_daily=is_daily,
         message=message,
         report=report,
     )
-
-
-_RESULT_OF_END = {
-    End.TIMED_OUT: PollResult.TIMED_OUT,
-    End.STUCK: PollResult.STUCK,
-    End.TOO_MUCH_OUTPUT: PollResult.TOO_MUCH_OUTPUT,
-    End.NOT_STARTED: PollResult.NOT_STARTED,
-}
-
-
-def poll_result(finished: Finished) -> tuple[PollResult, str, Json]:
-    """Returns the result, a message for people, and the JSON report of a smartctl run.
-
-    The message is empty for a success. The report is empty if smartctl printed none.
-    """
-    if finished.end is not End.EXITED:
-        is_stuck = finished.end is End.STUCK
-        note = "; the drive is not polled until it has ended" if is_stuck else ""
-        return _RESULT_OF_END[finished.end], finished.message + note, {}
-    if not _has_exited(finished) or finished.status is None:
-        return PollResult.KILLED, finished.message or "smartctl was killed", {}
-    try:
-        report = smartctl.report(finished.output)
-    except ParseError as e:
-        return *_result_without_report(finished, e), {}
-    messages = tuple(_messages(report))
-    if finished.status == smartctl.STANDBY_STATUS:
-        return *_standby_result(messages), report
-    if finished.status & (_COMMAND_LINE | _DEVICE_OPEN):
-        return *_failed_result(finished.status, messages), report
-    return PollResult.SUCCESS, "", report
-
-
-def _has_exited(finished: Finished) -> bool:
-    """True if the process ended by itself. A negative status means that a signal ended it."""
-    return finished.end is End.EXITED and finished.status is not None and finished.status >= 0
-
-
-def _result_without_report(finished: Finished, e: ParseError) -> tuple[PollResult, str]:
-    text = (finished.output[:4096] + b"\n" + finished.errors[:4096]).decode("utf-8", "replace")
-    version = smartctl.version(text)
-    if version is not None and version < smartctl.OLDEST:
-        return PollResult.TOO_OLD, smartctl.too_old(version)
-    errors = finished.errors[:200].decode("utf-8", "replace").strip()
-    printed = f"; it printed {errors!r}" if errors else ""
-    return PollResult.UNREADABLE, f"{e}; exit status {finished.status}{printed}"
-
-
-def _standby_result(messages: Sequence[str]) -> tuple[PollResult, str]:
-    """Returns the result and message for a run with the exit status for standby.
-
-    SLEEP in smartctl's messages does not mean standby. smartctl reports it for every drive on which
-    the command CHECK POWER MODE fails, because the drive is dead or the privilege to send it is
-    missing. A drive that really sleeps is woken by the command (ataprint.cpp, ataPrintMain; libata
-    resets a sleeping drive).
-    """
-    if any("in SLEEP mode" in message for message in messages):
-        return PollResult.NO_ANSWER, (
-            "the drive did not report its power mode: it does not respond, the privilege"
-            " CAP_SYS_RAWIO is missing, or its bridge does not pass the command on"
-        )
-    return PollResult.STANDBY, "; ".join(messages) or "in standby"
-
-
-def _failed_result(status: int, messages: Sequence[str]) -> tuple[PollResult, str]:
-    message = "; ".join(messages)
-    if re.search("Permission denied|Operation not permitted", message):
-        hint = (
-            "smartctl needs CAP_SYS_RAWIO (SATA, SAS) and CAP_SYS_ADMIN (NVMe, controllers);"
-            " or the type is not the drive's"
-        )
-        return PollResult.REFUSED, f"{message}; {hint}"
-    if status & _COMMAND_LINE and not re.search(r"Unable to detect|No such", message):
-        return PollResult.BAD_REQUEST, message or "smartctl rejects its arguments"
-    # smartctl prints the cause only as text, and --json leaves it out.
-    return PollResult.NO_ANSWER, message or (
-        "the device was opened and the drive did not identify itself; a privilege may be missing"
-    )
-
-
-def _messages(report: Json) -> Iterator[str]:
-    for row in Fields(report).rows("smartctl", "messages", maximum=8):
-        # The message that starts with "=======> VALID" lists all valid types and is left out.
-        if (text := row.text("string")) and not text.startswith("=======> VALID"):
-            yield text
 
 
 def file_name(path: str, drive_type: str, *, is_daily: bool) -> str:

@@ -276,7 +276,11 @@ class PollScheduler:
         drive.start_poll(now, self._clock.wall())
         self._active[target.address] = drive
         try:
-            argv = smartctl.arguments(self._program, target.address, drive.logs, spins=target.spins)
+            argv = smartctl.arguments(
+                *(self._program, target.address, drive.logs),
+                spins=target.spins,
+                form=drive.form,
+            )
         except CommandError as e:
             self._not_started.append(Finished(target.address, End.NOT_STARTED, message=str(e)))
             return
@@ -293,7 +297,8 @@ class PollScheduler:
     def _finish(self, finished: Finished) -> PollDocument | None:
         """Handles a process that has ended: stores the result of a scan, or reschedules the drive.
 
-        Returns the poll document; None for a scan or a removed drive.
+        Returns the poll document; None for a scan, a removed drive, or a poll that is repeated with
+        another form of output.
         """
         address = finished.key
         if not isinstance(address, Address):
@@ -307,7 +312,12 @@ class PollScheduler:
             began_at=drive.began_at_unix,
             interval_seconds=drive.target.interval_seconds,
             is_daily=drive.logs is Logs.DAILY,
+            form=drive.form,
         )
+        best = smartctl.best_form(finished.output, document.report)
+        if drive.changes_form(document.result, best):
+            self._reschedule(drive, is_due=True)
+            return None
         drive.end_poll(document.result, self._settings.daily_seconds)
         if finished.end is End.STUCK:
             drive.state = State.STUCK
@@ -315,13 +325,16 @@ class PollScheduler:
             self._reschedule(drive)
         return document if drive.wanted else None
 
-    def _reschedule(self, drive: PolledDrive) -> None:
-        """Schedules the next poll of a drive whose process has gone."""
+    def _reschedule(self, drive: PolledDrive, *, is_due: bool = False) -> None:
+        """Schedules the next poll of a drive whose process has gone.
+
+        is_due: True for a poll at once.
+        """
         del self._active[drive.target.address]
         drive.state = State.WAITING
         if drive.wanted:
-            slowest = self._settings.slowest_retry_seconds
-            self._schedule(drive, drive.next_due(self._clock.monotonic(), slowest))
+            now, slowest = self._clock.monotonic(), self._settings.slowest_retry_seconds
+            self._schedule(drive, now if is_due else drive.next_due(now, slowest))
 
     def _release_stuck(self) -> None:
         """Reschedules the drives whose abandoned process has gone."""

@@ -16,8 +16,8 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 from exporter.smart import smartctl
-from exporter.smart.poll_document import PollResult
-from exporter.smart.smartctl import Address, Logs
+from exporter.smart.poll_result import PollResult
+from exporter.smart.smartctl import Address, Form, Logs
 
 #: A daily poll also reads the error and self-test logs. The first daily polls of all drives are
 #: spread over this time, in seconds, so that not all logs are read at once after a start.
@@ -36,6 +36,8 @@ _START_INTERVAL_SECONDS, _STARTS_PER_MOMENT = 0.075, 4
 _TOO_LONG = frozenset(
     result.value for result in (PollResult.TIMED_OUT, PollResult.STUCK, PollResult.TOO_MUCH_OUTPUT)
 )
+#: Results of a poll with text that a poll with JSON may not have.
+_NOT_TEXT = frozenset(r.value for r in (PollResult.UNREADABLE, PollResult.BAD_REQUEST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,8 @@ class PolledDrive:
     began: the start of the last poll; minus infinity before the first one.
     began_at_unix: the start of the last poll, in seconds of Unix time.
     late: the number of polls in a row that took longer than their time limit or printed too much.
+    form: the form of smartctl's output at the next poll.
+    is_text_unreadable: True if a poll with text could not be read, so that JSON is used.
     """
 
     target: Target
@@ -95,6 +99,8 @@ class PolledDrive:
     began: float = -math.inf
     began_at_unix: float = 0.0
     late: int = 0
+    form: Form = Form.JSON
+    is_text_unreadable: bool = False
 
     @property
     def was_polled(self) -> bool:
@@ -126,6 +132,19 @@ class PolledDrive:
         self.late = self.late + 1 if result in _TOO_LONG else 0
         if self.logs is Logs.DAILY and (self.late or result == PollResult.SUCCESS):
             self.daily_due = self.began + daily_seconds
+
+    def changes_form(self, result: str, best: Form) -> bool:
+        """Decides on the form of smartctl's output. True if the poll must be repeated with another.
+
+        result: the result of the poll, a value of `PollResult`.
+        best: the result of `smartctl.best_form` for the output of the poll.
+        """
+        before = self.form
+        if before is Form.JSON and not self.is_text_unreadable:
+            self.form = best
+        elif before is not Form.JSON and result in _NOT_TEXT:
+            self.form, self.is_text_unreadable = Form.JSON, True
+        return self.form is not before
 
     def next_due(self, now: float, slowest_retry_seconds: float) -> float:
         """Returns when the next poll is due; later than the regular time if polls took too long.

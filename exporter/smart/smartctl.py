@@ -41,6 +41,19 @@ class Logs(str, Enum):
     DAILY = "daily"
 
 
+class Form(str, Enum):
+    """The form of smartctl's output.
+
+    Text is for SCSI drives with a version of smartctl whose JSON lacks values (docs/smart.md).
+    `TEXT_WITH_BACKGROUND` also reads the log of background scans, because smartctl 7.0 and 7.1
+    print the power-on time only there.
+    """
+
+    JSON = "json"
+    TEXT = "text"
+    TEXT_WITH_BACKGROUND = "text_with_background"
+
+
 class _LogArguments(NamedTuple):
     regular: tuple[tuple[str, ...], ...]
     daily: tuple[tuple[str, ...], ...]
@@ -86,6 +99,13 @@ STANDBY_STATUS = 3
 
 #: The oldest version of smartctl that can be used: the first one with --json.
 OLDEST = (7, 0)
+#: The first version whose JSON of a SCSI drive has all logs that its text has.
+_ALL_SCSI_LOGS = (7, 3)
+#: The first version that prints the power-on time of a SCSI drive with -A.
+_SCSI_POWER_ON_TIME = (7, 2)
+#: What smartctl 7.0 to 7.3 print at their end, with exit status 1, for a SCSI drive with pending
+#: defects (scsiPrintPendingDefectsLPage). 7.0 to 7.2 print it as the end of the text too.
+JSON_EXCEPTION = b"Smartctl: Exception: json.cpp"
 
 _VERSION = re.compile(r"^smartctl (\d{1,3})\.(\d{1,3})\b", re.MULTILINE)
 _TYPE = re.compile(r"[\w+,./:-]{0,64}", re.ASCII)
@@ -102,13 +122,16 @@ _MAX_OTHER_CHARACTERS = 120
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
-def arguments(program: str, address: Address, logs: Logs, *, spins: bool = True) -> list[str]:
+def arguments(
+    program: str, address: Address, logs: Logs, *, spins: bool = True, form: Form = Form.JSON
+) -> list[str]:
     """Returns smartctl's command line that reads a drive's logs, with the program as first element.
 
     program: the path or name of smartctl.
     logs: which logs to read.
     spins: True if a drive in standby must not be woken; smartctl then ends with `STANDBY_STATUS`.
         False if the drive is known to be an SSD; its logs are read in every power mode.
+    form: the form of the output; text for a SCSI drive only.
 
     Raises:
         CommandError: the path is not absolute or not printable, or the type is invalid.
@@ -117,11 +140,14 @@ def arguments(program: str, address: Address, logs: Logs, *, spins: bool = True)
         raise CommandError(f"{address.path!r}: the path of a drive must be absolute")
     if not _TYPE.fullmatch(address.type):
         raise CommandError(f"{address.path}: {address.type!r} is not a device type of smartctl")
-    protocols = _protocols(address.type)
+    is_text = form is not Form.JSON
+    protocols = (_SCSI,) if is_text else _protocols(address.type)
     asked = [*_ALWAYS, *(option for each in protocols for option in each.regular)]
     if logs is Logs.DAILY:
         asked += (option for each in protocols for option in each.daily)
-    argv = [program, "--json=c"]
+    if form is Form.TEXT_WITH_BACKGROUND:
+        asked.append(("-l", "background"))
+    argv = [program] if is_text else [program, "--json=c"]
     if address.type:
         argv += ("-d", address.type)
     if protocols == (_NVME,):
@@ -201,6 +227,22 @@ def report(output: bytes) -> Json:
     except ParseError as e:
         raise ParseError(f"smartctl's JSON cannot be parsed: {e}") from e
     return with_other_text(found, text[:start], text[end:])
+
+
+def best_form(output: bytes, found: Json) -> Form:
+    """Returns the form in which smartctl prints all values of a drive.
+
+    output: what smartctl printed when JSON was requested. found: the JSON in it; empty if there is
+        none.
+    """
+    fields = Fields(found)
+    if fields.text("device", "protocol") == "SCSI":
+        major, minor = (fields.integer("smartctl", "version", part) for part in (0, 1))
+        if major is None or minor is None or (major, minor) >= _ALL_SCSI_LOGS:
+            return Form.JSON
+        is_old = (major, minor) < _SCSI_POWER_ON_TIME
+        return Form.TEXT_WITH_BACKGROUND if is_old else Form.TEXT
+    return Form.TEXT if not found and JSON_EXCEPTION in output else Form.JSON
 
 
 def json_start(text: str) -> int | None:

@@ -1,5 +1,6 @@
 """The health values of SCSI and SAS drives."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -217,10 +218,19 @@ def test_the_slowest_of_two_connected_ports_is_used() -> None:
     assert 300e6 == health(scsi_sas_port_1=port).link_bytes_per_second
 
 
-def test_a_predicted_failure_has_its_reason_in_the_messages() -> None:
-    words = "DATA CHANNEL IMPENDING FAILURE GENERAL HARD DRIVE FAILURE"
-    found = health(smart_status={"passed": False, "scsi": {"ie_string": words}})
+@pytest.mark.parametrize("as_printed", [str.upper, str.capitalize], ids=["7.0 to 7.4", "7.5"])
+def test_a_predicted_failure_has_its_reason_in_the_messages(
+    as_printed: Callable[[str], str],
+) -> None:
+    words = "Data channel impending failure general hard drive failure"
+    found = health(smart_status={"passed": False, "scsi": {"ie_string": as_printed(words)}})
     assert (False, (words,)) == (found.healthy, found.messages)
+
+
+@pytest.mark.parametrize("key", ["pending_defects", "scsi_pending_defects"])
+def test_pending_defects_are_read_under_their_key_of_each_version(key: str) -> None:
+    report = {**without(scsi(), "scsi_pending_defects"), key: {"count": 3}}
+    assert 3 == parse_report(report).health.pending_sectors
 
 
 def last_verdict(*results: Report, age_hours: int = 12_345) -> SelfTest | None:

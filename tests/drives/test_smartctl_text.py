@@ -298,7 +298,16 @@ def test_a_predicted_failure_of_a_sas_drive_is_read() -> None:
         printed({**reports.scsi(), "smart_status": {"passed": False, "scsi": reason}})
     ).health
     assert health.healthy is False
-    assert "HARDWARE IMPENDING FAILURE" in health.messages
+    assert "Hardware impending failure" in health.messages
+
+
+def test_link_errors_are_read_from_the_text_of_smartctl_7_2() -> None:
+    """It prints the last two counters without the word "count"."""
+    text = printed(reports.scsi())
+    old = text.replace("synchronization count =", "synchronization =")
+    old = old.replace("problem count =", "problem =")
+    assert old != text
+    assert read(text).health.interface_errors == read(old).health.interface_errors
 
 
 @pytest.mark.parametrize(

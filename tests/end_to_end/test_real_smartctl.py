@@ -1,24 +1,28 @@
-"""Debian's smartctl reads a simulated drive, and all its values are exported."""
+"""Debian's smartctl reads simulated drives, and their values are exported."""
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.host import Host
+from tests.end_to_end.page import Page
 from tests.end_to_end.programs import need
 from tests.end_to_end.waiting import SOON, await_page
-from tests.rig import nvme_shim
+from tests.rig import drive_shim, nvme_shim
 from tests.rig.nvme_shim import Health
+from tests.rig.sata_shim import SataDrive
+from tests.rig.scsi_shim import SasDrive
 
 pytestmark = pytest.mark.real
 
 UNIT = 512_000  # 1000 blocks of 512 bytes, independent of the drive's block size
 CAPACITY = 1_920_383_410_176
 #: A number that exists on no machine.
-DEVICE, PATH = "nvme1657", "/dev/nvme1657"
+DEVICE = "nvme1657"
 WHO = {"serial": "SHIM00SERIAL01"}
 
 #: All numbers differ. The critical warnings are spare, reliability and volatile backup.
@@ -72,33 +76,13 @@ WARNINGS = {
 
 def test_every_field_of_an_nvme_drive_reaches_the_page(tmp_path: Path) -> None:
     need("smartctl", "cc")
-    answers = tmp_path / "answers"
-    answers.mkdir()
-    for name, answer in {
+    answers = {
         "identify-1": nvme_shim.controller("SHIM EXAMPLE 1920", WHO["serial"], "SH1.7", CAPACITY),
         "identify-0": nvme_shim.namespace(CAPACITY, 4096, 0x00A1B2_0C0D0E0F10),
         "log-1": bytes(4 * 64),
         "log-2": HEALTH.encoded(),
-    }.items():
-        (answers / name).write_bytes(answer)
-    real = shutil.which("smartctl", path=f"{os.environ['PATH']}:/usr/sbin")
-    assert real is not None
-    program = nvme_shim.smartctl_under(nvme_shim.build(tmp_path), answers, PATH, real)
-
-    host = Host(tmp_path / "host")
-    host.disk("vda", 0)
-    host.diskstats(["vda"])
-    config = f"""
-        smart.source = "exec"
-        smart.nvme_interval_seconds = 10
-        [[smart.drive]]
-        path = "{PATH}"
-        type = "nvme"
-    """
-    flags = (*host.flags, f"--smartctl.path={program}")
-    with Daemon(tmp_path / "daemon", *flags, config=config) as daemon:
-        page = await_page(daemon, lambda page: bool(list(page.find("ssd_device_up"))), 2 * SOON)
-        assert [] == daemon.complaints
+    }
+    page = page_of(tmp_path, answers, DEVICE, "nvme")
 
     who = {"device": DEVICE, **WHO}
     assert PAGE == {name: float(page.value(name, **who)) for name in PAGE}
@@ -122,3 +106,78 @@ def test_every_field_of_an_nvme_drive_reaches_the_page(tmp_path: Path) -> None:
     )
     assert "eui.00a1b20c0d0e0f10" == described["wwn"]
     assert CAPACITY == page.value("ssd_device_capacity_bytes", device=DEVICE)
+
+
+def test_a_sas_drive_with_pending_defects_is_read(tmp_path: Path) -> None:
+    """smartctl up to 7.3 ends with an exception instead of the JSON of such a drive."""
+    need("smartctl", "cc")
+    drive = SasDrive(
+        capacity_bytes=CAPACITY,
+        errors={
+            2: (3, 4, 5, 12, 13, 14_000_000_017_000, 2),
+            3: (13, 14, 15, 42, 43, 24_000_000_019_000, 1),
+        },
+        percent_used=29,
+        power_on_minutes=7_017 * 60,
+        celsius=37,
+        trip_celsius=68,
+        grown_defects=30,
+        pending_defects=((100, 12_345), (101, 23_456)),
+        phy_errors=((1, 2, 3, 4),),
+    )
+    expected = {
+        "ssd_device_up": 1,
+        "ssd_smart_healthy": 1,
+        "ssd_smart_endurance_used_ratio": 0.29,
+        "ssd_smart_pending_sectors": 2,
+        "ssd_smart_reallocated_sectors_total": 30,
+        "ssd_smart_media_errors_total": 3,
+        "ssd_smart_host_written_bytes_total": 14_000_000 * 10**6,
+        "ssd_smart_power_on_seconds_total": 7_017 * 3600,
+    }
+    page = page_of(tmp_path, drive.answers(), "sdzzz1657", "scsi")
+    assert expected == {name: page.value(name, device="sdzzz1657") for name in expected}
+
+
+def test_a_sata_drive_behind_a_sas_controller_is_read(tmp_path: Path) -> None:
+    need("smartctl", "cc")
+    drive = SataDrive(
+        capacity_bytes=CAPACITY,
+        attributes={5: (0x33, 100, 17), 9: (0x32, 99, 7_017), 194: (0x22, 63, 37)},
+        thresholds={5: 10},
+        statistics={(1, 0x10): 7_017, (1, 0x18): 4_000_000_000, (6, 0x18): 9, (7, 0x08): 29},
+    )
+    expected = {
+        "ssd_device_up": 1,
+        "ssd_smart_healthy": 1,
+        "ssd_smart_endurance_used_ratio": 0.29,
+        "ssd_smart_reallocated_sectors_total": 17,
+        "ssd_smart_interface_errors_total": 9,
+        "ssd_smart_host_written_bytes_total": 4_000_000_000 * 512,
+        "ssd_smart_power_on_seconds_total": 7_017 * 3600,
+    }
+    page = page_of(tmp_path, drive.answers(), "sdzzz1657", "sat")
+    assert expected == {name: page.value(name, device="sdzzz1657") for name in expected}
+
+
+def page_of(tmp_path: Path, answers: Mapping[str, bytes], device: str, kind: str) -> Page:
+    """The page of a daemon that polls this simulated drive with Debian's smartctl."""
+    path = f"/dev/{device}"
+    real = shutil.which("smartctl", path=f"{os.environ['PATH']}:/usr/sbin")
+    assert real is not None
+    program = drive_shim.smartctl_under(drive_shim.build(tmp_path), answers, path, real)
+    host = Host(tmp_path / "host")
+    host.disk("vda", 0)
+    host.diskstats(["vda"])
+    config = f"""
+        smart.source = "exec"
+        smart.nvme_interval_seconds = 10
+        [[smart.drive]]
+        path = "{path}"
+        type = "{kind}"
+    """
+    flags = (*host.flags, f"--smartctl.path={program}")
+    with Daemon(tmp_path / "daemon", *flags, config=config) as daemon:
+        page = await_page(daemon, lambda page: bool(list(page.find("ssd_device_up"))), 2 * SOON)
+        assert [] == daemon.complaints
+    return page

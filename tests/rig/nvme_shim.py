@@ -1,17 +1,12 @@
-"""A simulated NVMe drive for the real smartctl; see nvme_shim.c.
+"""A simulated NVMe drive for the real smartctl; see drive_shim.c.
 
 The layouts follow the NVM Express base specification 1.4: Identify Controller (figure 247),
 Identify Namespace (figure 245), SMART / Health Information (figure 194).
 """
 
-import shlex
 import struct
-import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 
-_SOURCE = Path(__file__).with_suffix(".c")
-_SCAN = '{"smartctl":{"version":[7,3],"exit_status":0}}'
 _KELVIN = 273
 
 
@@ -76,28 +71,6 @@ def namespace(capacity_bytes: int, block_bytes: int, eui64: int) -> bytes:
     page[120:128] = eui64.to_bytes(8, "big")
     page[130] = block_bytes.bit_length() - 1
     return bytes(page)
-
-
-def build(directory: Path) -> Path:
-    """Compiles the library for LD_PRELOAD; raises CalledProcessError if the compiler fails."""
-    library = directory / "nvme_shim.so"
-    flags = ("-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
-    subprocess.run(["cc", *flags, "-o", library, _SOURCE, "-ldl"], check=True)
-    return library
-
-
-def smartctl_under(library: Path, answers: Path, device: str, real: str) -> Path:
-    """A wrapper that runs the real smartctl for this drive; its scan finds no drives."""
-    program = library.with_name("smartctl")
-    told = {"LD_PRELOAD": library, "NVME_SHIM_DEVICE": device, "NVME_SHIM_DIRECTORY": answers}
-    names = " ".join(f"{name}={shlex.quote(str(value))}" for name, value in told.items())
-    program.write_text(
-        "#!/bin/sh\n"
-        f'case "$*" in *--scan-open*) echo {shlex.quote(_SCAN)}; exit ;; esac\n'
-        f'export {names}\nexec {shlex.quote(real)} "$@"\n'
-    )
-    program.chmod(0o755)
-    return program
 
 
 def _kelvins(celsius: tuple[int, ...]) -> list[int]:

@@ -7,21 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exporter.drives.smart_report import parse_report
 from exporter.errors import ParseError
 from exporter.programs.child import End, Finished
 from exporter.smart.poll_document import (
-    EXIT_BITS,
     LARGEST_BYTES,
     Heartbeat,
     PollDocument,
-    PollResult,
     encoded,
     file_name,
     parse_heartbeat,
     parse_poll_document,
     poll_document,
 )
-from exporter.smart.smartctl import Address
+from exporter.smart.poll_result import EXIT_BITS, PollResult
+from exporter.smart.smartctl import Address, Form
 
 POLL = PollDocument(
     path="/dev/bus/0",
@@ -277,3 +277,51 @@ def test_every_end_of_a_child_has_a_result(
     for text in (output, b"{" + output):
         became = document(Finished("sda", end, status, text, errors, message="why"))
         assert (PollResult.SUCCESS == became.result) == (became.message == "")
+
+
+TEXT = """smartctl 7.2 2020-12-30 r5155 [x86_64-linux-5.10.0] (local build)
+=== START OF INFORMATION SECTION ===
+Vendor:               EXAMPLE
+Product:              SASSSD800
+Serial number:        EXC800C0003
+SMART Health Status: OK
+Percentage used endurance indicator: 29%
+  Pending defect count:1 Pending Defect, LBA and accumulated_power_on_hours follow
+"""
+ENDED = "Smartctl: Exception: json.cpp(39): Assertion failed: 'a' <= c && c <= 'z'\n"
+
+
+def in_text(output: str, status: int = 0) -> PollDocument:
+    finished = Finished("sda", End.EXITED, status, output.encode())
+    return poll_document(
+        *(finished, Address("/dev/sda", "scsi")),
+        began_at=1e9,
+        interval_seconds=60.0,
+        is_daily=False,
+        form=Form.TEXT,
+    )
+
+
+def test_a_poll_with_text_has_the_report_that_json_would_have() -> None:
+    became = in_text(TEXT, 8)
+    assert (PollResult.SUCCESS, "") == (became.result, became.message)
+    report = parse_report(became.report)
+    assert (1, 8) == (report.health.pending_sectors, report.health.exit_status)
+
+
+def test_values_before_the_log_at_which_smartctl_ends_are_used() -> None:
+    """smartctl 7.0 to 7.2 end within the text too, with status 1, which is no exit status."""
+    became = in_text(TEXT + ENDED, 1)
+    assert PollResult.SUCCESS == became.result
+    health = parse_report(became.report).health
+    assert (True, 1, 0) == (health.healthy, health.pending_sectors, health.exit_status)
+    assert ["update smartmontools to 7.4"] == [m.rpartition(": ")[2] for m in health.messages]
+
+
+def test_a_poll_with_text_fails_like_one_with_json() -> None:
+    banner = "smartctl 7.2 2020-12-30 r5155 [x86_64-linux-5.10.0] (local build)\n"
+    missing = in_text(f"{banner}Smartctl open device: /dev/sda failed: No such device\n", 2)
+    assert PollResult.NO_ANSWER == missing.result
+    assert PollResult.STANDBY == in_text(f"{banner}Device is in STANDBY mode, exit(3)\n", 3).result
+    assert PollResult.UNREADABLE == in_text(ENDED, 1).result
+    assert PollResult.UNREADABLE == in_text("", 0).result

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from exporter.clock import SystemClock
 from exporter.programs.child import End, Finished
 from exporter.programs.children import SystemChildren
-from exporter.smart.poll_document import PollDocument, PollResult
+from exporter.smart.poll_document import PollDocument
+from exporter.smart.poll_result import PollResult
 from exporter.smart.poll_scheduler import PollScheduler, PollSettings
 from exporter.smart.poll_timing import Target
 from exporter.smart.smartctl import Address
@@ -557,6 +558,67 @@ def test_the_slots_of_a_bridge_that_is_polled_by_writes_are_polled_one_by_one() 
     assert 3 == len(began)
     assert all(b - a >= 3.0 for a, b in itertools.pairwise(began))
     assert 1000.0 == polling.began("sdb")[0]
+
+
+SCSI = '{"json_format_version":[1,0],"device":{"protocol":"SCSI"},"smartctl":{"version":[%d,%d]}}'
+EXCEPTION = "Smartctl: Exception: json.cpp(313): Assertion failed: p->type == nt_array\n"
+TEXT = "smartctl 7.2 2020-12-30 r5155 [x86_64-linux-5.10.0] (local build)\nVendor: EXAMPLE\n"
+
+
+def prints(json: str, text: str) -> Behaviour:
+    """A drive for which smartctl prints this with --json, and that without."""
+
+    def behaviour(key: Hashable, argv: Sequence[str], limit: float) -> Finished:
+        printed = json if "--json=c" in argv else text
+        status = int(printed == EXCEPTION)
+        return Finished(key, End.EXITED, status, printed.encode(), seconds=0.04)
+
+    return behaviour
+
+
+def forms(polling: Polling) -> list[str]:
+    """What smartctl was asked for, in the order of the polls."""
+    return [
+        "json" if "--json=c" in argv else "text, background" if "background" in argv else "text"
+        for _, _, argv in polling.children.started
+    ]
+
+
+@pytest.mark.parametrize(
+    ("json", "expected"),
+    [
+        (SCSI % (7, 0), ["json", *3 * ["text, background"]]),
+        (SCSI % (7, 2), ["json", *3 * ["text"]]),
+        (EXCEPTION, ["json", *3 * ["text"]]),
+        (SCSI % (7, 3), 3 * ["json"]),
+    ],
+    ids=["7.0", "7.2", "exception", "7.3"],
+)
+def test_a_scsi_drive_is_read_as_text_at_once_if_its_json_lacks_values(
+    json: str, expected: list[str]
+) -> None:
+    polling = Polling(prints(json, TEXT))
+    polling.poll.set_targets([target("sda")])
+    assert [PollResult.SUCCESS] == [poll.result for poll in polling.go_on(1)]
+    polling.go_on(120)
+    assert expected == forms(polling)
+    assert {PollResult.SUCCESS} == {poll.result for _, poll in polling.polls}
+
+
+@pytest.mark.parametrize("text", ["", EXCEPTION, "usage"], ids=["empty", "exception", "unknown"])
+def test_a_drive_whose_text_is_unreadable_stays_with_json(text: str) -> None:
+    polling = Polling(prints(SCSI % (7, 1), text))
+    polling.poll.set_targets([target("sda")])
+    (poll,) = polling.go_on(1)
+    assert (PollResult.SUCCESS, "SCSI") == (poll.result, poll.report["device"]["protocol"])  # type: ignore[index]
+    polling.go_on(120)
+    assert ["json", "text, background", "json", "json", "json"] == forms(polling)
+
+
+def test_a_program_that_prints_json_in_any_case_is_read() -> None:
+    polling = Polling(prints(SCSI % (7, 1), SCSI % (7, 1)))
+    polling.poll.set_targets([target("sda")])
+    assert [PollResult.SUCCESS] == [poll.result for poll in polling.go_on(1)]
 
 
 def test_waking_an_ended_poller_does_not_write_to_a_descriptor() -> None:

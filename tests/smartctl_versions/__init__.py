@@ -1,1 +1,1 @@
-"""Runs several versions of smartctl on a simulated NVMe drive, and compares what is read."""
+"""Runs several versions of smartctl on simulated drives, and compares what is read."""

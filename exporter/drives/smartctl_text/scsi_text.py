@@ -63,12 +63,14 @@ _MAX_SELF_TESTS = 20
 
 _PORT = re.compile(r"relative target port id = ([0-9]{1,5})", re.ASCII)
 _LINK_RATE = re.compile(r"negotiated logical link rate: (.+)")
-_PHY_COUNT = re.compile(r"([A-Z][A-Za-z ]+ count) = (.+)")
+_PHY_COUNT = re.compile(r"([A-Z][A-Za-z ]+?)(?: count)? = (.+)")
+#: The names of the counters without the word "count", which smartctl 7.2 and older do not print
+#: after all of them.
 _PHY_KEYS = {
-    "Invalid DWORD count": "invalid_dword_count",
-    "Running disparity error count": "running_disparity_error_count",
-    "Loss of DWORD synchronization count": "loss_of_dword_synchronization_count",
-    "Phy reset problem count": "phy_reset_problem_count",
+    "Invalid DWORD": "invalid_dword_count",
+    "Running disparity error": "running_disparity_error_count",
+    "Loss of DWORD synchronization": "loss_of_dword_synchronization_count",
+    "Phy reset problem": "phy_reset_problem_count",
 }
 #: The largest numbers of ports and of phys per port that are read.
 _MAX_PORTS = 16
