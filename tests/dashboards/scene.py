@@ -44,8 +44,8 @@ _TARGETS = {
     ("ssd", "db12:10177"): ("partition-alignment",),
     ("ssd", "db13:10177"): ("slc-cliff-heat",),
     ("ssd", "db14:10177"): ("smart-standby",),
-    ("mysqld", "db1:9104"): ("mysqld.prom",),
-    ("mysqld", "db2:9104"): ("mysql8.prom",),
+    ("mysqld", "db1:9104"): ("mariadb.prom",),
+    ("mysqld", "db2:9104"): ("mysql.prom",),
     # A job of another exporter that is down: it must not count as a target of this one.
     ("other", "db1:9999"): ("down.prom",),
 }
@@ -129,6 +129,6 @@ def _at(name: str, value: float, seconds: int) -> float:
 
 def _grows(name: str) -> bool:
     if name.startswith("mysql_"):
-        gauges = ("running", "pending", "age", "dirty", "mysql_up", "variables", "version")
+        gauges = ("running", "pending", "age", "dirty", "_up", "variables", "version", "capacity")
         return not any(word in name for word in gauges)
     return name.endswith(("_total", "_bucket", "_sum", "_count"))
