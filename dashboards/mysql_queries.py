@@ -6,7 +6,7 @@ from dashboards.builders.panel_parts import HOST, THIRD, Panel, Query, Size
 from dashboards.builders.panels import timeline, value
 
 NO_SERVER = "no mysqld_exporter on this host"
-NO_AGE = "no mysqld_exporter, or MySQL before 8.0.30"
+NO_AGE = "no server, or MySQL before 8.0.30"
 _SERVER = 'cluster=~"$cluster", job=~"$mysql_job", instance=~"$mysql_instance"'
 _TILE = Size(4, 5)
 _ON_HOST = "(cluster, job, instance)"

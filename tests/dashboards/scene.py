@@ -8,7 +8,7 @@ hours of the week before. The hosts from db8 on belong to a cluster, the others 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tests.hosts.host import FOLDERS
@@ -83,10 +83,16 @@ def _all_samples() -> Iterator[str]:
             yield from _samples(_before(lines), target, EARLIEST, REPLACED, EARLIEST)
             yield from _samples(lines, target, REPLACED, END, EARLIEST)
         elif job == "mysqld":
-            yield from _samples(lines, target, *_LAST_WEEK, _LAST_WEEK[0])
-            yield from _samples(lines, target, START, END)
+            yield from samples_of_mysql(instance, lines)
         else:
             yield from _samples(lines, target, START, END)
+
+
+def samples_of_mysql(instance: str, lines: Sequence[Line]) -> Iterator[str]:
+    """Samples of a target of mysqld_exporter, of the last hour and of the week before."""
+    target = f'job="mysqld",instance="{instance}"'
+    yield from _samples(lines, target, *_LAST_WEEK, _LAST_WEEK[0])
+    yield from _samples(lines, target, START, END)
 
 
 def _merged(pages: Iterable[str]) -> list[Line]:
