@@ -20,9 +20,11 @@ from dashboards.builders.panel_parts import DRIVE, HOST, THIRD, Panel, Query, Si
 from dashboards.builders.panels import states, timeline, value
 from dashboards.host_io_cpu import pressure
 from dashboards.mysql_queries import (
+    NO_AGE,
     NO_SERVER,
     checkpoint_age,
     dirty_share,
+    largest_age,
     of_server,
     queries,
     status,
@@ -125,10 +127,11 @@ def _waits() -> tuple[Panel, ...]:
             "Pending fsyncs, reads and writes",
             "Requests of InnoDB that have not completed. If there are more than a few for a long "
             "time, the cause is the drive if it is saturated, and the filesystem or host if the "
-            "drive is idle.",
+            "drive is idle. MariaDB does not count pending fsyncs of the redo log: use the flush "
+            "await.",
             "short",
-            Query(status("innodb_data_pending_fsyncs"), "data fsyncs"),
-            Query(status("innodb_os_log_pending_fsyncs"), "log fsyncs (MySQL only)"),
+            Query(status("innodb_data_pending_fsyncs"), "fsyncs"),
+            Query(status("innodb_os_log_pending_fsyncs"), "redo log fsyncs (MySQL only)"),
             Query(status("innodb_data_pending_reads"), "reads"),
             Query(status("innodb_data_pending_writes"), "writes"),
             size=THIRD,
@@ -137,9 +140,10 @@ def _waits() -> tuple[Panel, ...]:
         timeline(
             "fsyncs by MySQL, and flushes of its drives",
             "Fewer flushes than fsyncs: several fsyncs share a flush. More flushes: other "
-            "programs or the filesystem journal cause them.",
+            "programs or the filesystem journal cause them. MariaDB counts fsyncs of the redo log "
+            "among all fsyncs only.",
             "ops",
-            Query(q.rate(status("innodb_os_log_fsyncs")), "log fsyncs (MySQL only)"),
+            Query(q.rate(status("innodb_os_log_fsyncs")), "redo log fsyncs (MySQL only)"),
             Query(q.rate(status("innodb_data_fsyncs")), "all fsyncs"),
             Query(_on_mysql(q.iops("flush_requests")), f"flushes {DRIVE}"),
             size=THIRD,
@@ -147,17 +151,14 @@ def _waits() -> tuple[Panel, ...]:
         ),
         timeline(
             "Checkpoint age and its maximum",
-            "Redo log bytes that are not yet written to the data files. Near the size of the "
-            "log, InnoDB stops queries to flush pages: the log is too small for this write rate, "
-            "or the data drive is slow.",
+            "Redo log bytes that are not yet written to the data files. Near the maximum (MySQL: "
+            "80 % of the redo log) InnoDB stops queries to flush pages: the log is too small for "
+            "this write rate, or the data drive is slow.",
             "decbytes",
             Query(checkpoint_age(), "age"),
-            Query(
-                of_server("mysql_global_status_innodb_checkpoint_max_age"),
-                "maximum",
-            ),
+            Query(largest_age(), "maximum"),
             size=THIRD,
-            nothing="MySQL needs --collect.info_schema.innodb_metrics",
+            nothing=NO_AGE,
         ),
         timeline(
             "Queue depth of MySQL's drives: mean",

@@ -79,16 +79,6 @@ def dirty_pages_by_state(document: Document) -> Found:
                 yield panel["title"], "old pages are counted twice"
 
 
-def server_without_log_fsyncs(document: Document) -> Found:
-    """MariaDB 10.11 has no innodb_os_log_fsyncs and no innodb_os_log_pending_fsyncs."""
-    for panel in panels_of(document):
-        for target in panel["targets"]:
-            if re.search(r"innodb_os_log_\w*fsyncs\{", target["expr"]) and (
-                "MySQL" not in target["legendFormat"]
-            ):
-                yield panel["title"], "the line is absent for MariaDB, and the legend conceals it"
-
-
 def median_of_buckets(document: Document) -> Found:
     """The median of histogram buckets was 7.5 ms where the mean was 5.1 ms."""
     for panel in panels_of(document):
@@ -121,7 +111,6 @@ RULES = (
     empty_state_timeline,
     targets_of_other_jobs,
     dirty_pages_by_state,
-    server_without_log_fsyncs,
     median_of_buckets,
     series_without_limit,
 )

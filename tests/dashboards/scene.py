@@ -8,7 +8,7 @@ hours of the week before. The hosts from db8 on belong to a cluster, the others 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tests.hosts.host import FOLDERS
@@ -44,8 +44,8 @@ _TARGETS = {
     ("ssd", "db12:10177"): ("partition-alignment",),
     ("ssd", "db13:10177"): ("slc-cliff-heat",),
     ("ssd", "db14:10177"): ("smart-standby",),
-    ("mysqld", "db1:9104"): ("mysqld.prom",),
-    ("mysqld", "db2:9104"): ("mysql8.prom",),
+    ("mysqld", "db1:9104"): ("mariadb.prom",),
+    ("mysqld", "db2:9104"): ("mysql.prom",),
     # A job of another exporter that is down: it must not count as a target of this one.
     ("other", "db1:9999"): ("down.prom",),
 }
@@ -83,10 +83,16 @@ def _all_samples() -> Iterator[str]:
             yield from _samples(_before(lines), target, EARLIEST, REPLACED, EARLIEST)
             yield from _samples(lines, target, REPLACED, END, EARLIEST)
         elif job == "mysqld":
-            yield from _samples(lines, target, *_LAST_WEEK, _LAST_WEEK[0])
-            yield from _samples(lines, target, START, END)
+            yield from samples_of_mysql(instance, lines)
         else:
             yield from _samples(lines, target, START, END)
+
+
+def samples_of_mysql(instance: str, lines: Sequence[Line]) -> Iterator[str]:
+    """Samples of a target of mysqld_exporter, of the last hour and of the week before."""
+    target = f'job="mysqld",instance="{instance}"'
+    yield from _samples(lines, target, *_LAST_WEEK, _LAST_WEEK[0])
+    yield from _samples(lines, target, START, END)
 
 
 def _merged(pages: Iterable[str]) -> list[Line]:
@@ -129,6 +135,6 @@ def _at(name: str, value: float, seconds: int) -> float:
 
 def _grows(name: str) -> bool:
     if name.startswith("mysql_"):
-        gauges = ("running", "pending", "age", "dirty", "mysql_up", "variables", "version")
+        gauges = ("running", "pending", "age", "dirty", "_up", "variables", "version", "capacity")
         return not any(word in name for word in gauges)
     return name.endswith(("_total", "_bucket", "_sum", "_count"))

@@ -41,7 +41,7 @@ def every_selector() -> list[tuple[str, Selector]]:
 
 
 def mysqld_families() -> set[str]:
-    return {name for page in ("mysqld.prom", "mysql8.prom") for name, _, _ in page_lines(page)}
+    return {name for page in ("mariadb.prom", "mysql.prom") for name, _, _ in page_lines(page)}
 
 
 def test_every_metric_is_in_the_catalogue_or_planned() -> None:

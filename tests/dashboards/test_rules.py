@@ -225,10 +225,6 @@ MISTAKES: dict[str, tuple[str, Mistake]] = {
     "empty-state-timeline": ("fleet", _expression(r"or on \(\) ", "or ")),
     "targets-of-other-jobs": ("fleet", _expression("ssd_exporter_build_info", "other")),
     "dirty-pages-by-state": ("mysql", _expression(r'state=~"data\|free\|misc"', "")),
-    "server-without-log-fsyncs": (
-        "mysql",
-        lambda d: panel(d, "timeseries", "os_log_fsyncs{")["targets"][0].update(legendFormat="log"),
-    ),
     "median-of-buckets": ("host-io", _expression(r"quantile\(0.99", "quantile(0.5")),
     "series-without-limit": ("fleet", _expression(r"topk\(5,", "(")),
     "label-as-a-number": ("fleet", _label_unit),

@@ -88,6 +88,23 @@ def server(data: Path, run: Path, prefix: Sequence[str] = ()) -> Iterator[Path]:
         _end(process)
 
 
+def status_variables(socket: Path) -> set[str]:
+    """Names of SHOW GLOBAL STATUS in lower case.
+
+    Raises:
+        CalledProcessError: the server does not answer.
+    """
+    asked = ["--no-defaults", f"--socket={socket}", "--skip-column-names"]
+    said = subprocess.run(
+        ["mariadb", *asked, "--execute=SHOW GLOBAL STATUS"],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=_PROGRAM_SECONDS,
+    ).stdout
+    return {line.split("\t")[0].lower() for line in said.splitlines()}
+
+
 @dataclass(frozen=True, slots=True)
 class Writers:
     """A running sysbench; `said` is its output file."""

@@ -10,11 +10,12 @@ from statistics import fmean
 
 import pytest
 
+from tests.dashboards.status_variables import HAVE
 from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.page import Page
 from tests.end_to_end.programs import need
-from tests.lab.mariadb import THREADS, Writers, mariadb, writers
+from tests.lab.mariadb import THREADS, Writers, mariadb, server, status_variables, writers
 from tests.required import lacking
 from tests.rig.cgroup import RigUnavailable
 from tests.rig.slow_disk import SlowDisk
@@ -127,3 +128,12 @@ def test_the_verdict_matches_a_slow_database(place: Path, tmp_path: Path) -> Non
     assert pytest.approx(WRITE_IOPS, rel=0.35) == slow.writes_per_second
     # The four threads wait for the redo log in turn, which waits behind pages in the queue.
     assert slow.await_seconds / 5 < slow.transaction_seconds < slow.await_seconds * 5
+
+
+def test_the_server_has_the_variables_that_the_dashboard_takes_from_it(place: Path) -> None:
+    """Debian 12 has MariaDB 10.11, and Debian 13 has 11.8."""
+    need("mariadbd", "mariadb-install-db")
+    with server(place / "data", place) as socket:
+        found = status_variables(socket)
+    table = {name for name, servers in HAVE.items() if servers[0].startswith("MariaDB")}
+    assert table == found & HAVE.keys()
