@@ -22,8 +22,8 @@ from exporter.clock import SystemClock
 from exporter.errors import ConfigError
 from exporter.programs.children import SystemChildren
 from exporter.smart.document_directory import DocumentWriter
-from exporter.smart.poll_document import Heartbeat, PollDocument
-from exporter.smart.poller import HEARTBEAT_SECONDS, Poller, PollingPlan
+from exporter.smart.polling.poll_document import Heartbeat, PollDocument
+from exporter.smart.polling.poller import HEARTBEAT_SECONDS, Poller, PollingPlan
 from exporter.threads import lower_priority
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from exporter.errors import ParseError
 from exporter.json_values import require_few_values
 from exporter.smart import smartctl
-from exporter.smart.poll_document import parse_poll_document
+from exporter.smart.polling.poll_document import parse_poll_document
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -68,7 +68,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # The privileged process: no network code, and the standard library only.
     "agent": {
         *("clock", "errors", "logs", "programs", "service", "threads"),
-        *("smart.document_directory", "smart.poll_document", "smart.poller"),
+        *("smart.document_directory", "smart.polling.poll_document", "smart.polling.poller"),
     },
     # Commands, and what only they use.
     "report": {"errors", "output_file", "printable"},

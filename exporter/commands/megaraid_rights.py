@@ -16,7 +16,7 @@ from pathlib import Path
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.errors import SourceError
 from exporter.linux import capabilities, files
-from exporter.smart.poll_result import PollResult
+from exporter.smart.polling.poll_result import PollResult
 
 _NODE = "megaraid_sas_ioctl_node"
 

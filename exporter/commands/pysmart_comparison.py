@@ -14,7 +14,7 @@ from exporter.errors import SourceError
 from exporter.printable import printable
 from exporter.programs.command import StatusRunner
 from exporter.smart import smartctl
-from exporter.smart.poll_document import PollDocument
+from exporter.smart.polling.poll_document import PollDocument
 from exporter.smart.second_opinion import Opinion, Value, second_opinion
 from exporter.smart.smartctl import Address
 

@@ -31,13 +31,13 @@ from exporter.smart.drive_labels import labels
 from exporter.smart.drive_problems import Answers
 from exporter.smart.drive_registry import DriveRegistry, is_live
 from exporter.smart.inventory import Inventory
-from exporter.smart.poll_document import (
+from exporter.smart.polling.poll_document import (
     Heartbeat,
     PollDocument,
     parse_heartbeat,
     parse_poll_document,
 )
-from exporter.smart.poller import Poller
+from exporter.smart.polling.poller import Poller
 from exporter.smart.presence import HostContext, empty_devices
 from exporter.smart.smartctl import Address
 from exporter.state import StateFile, existing_directory

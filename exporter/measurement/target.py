@@ -30,7 +30,7 @@ from exporter.smart import polling_plan
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_registry import DriveRegistry, is_live
 from exporter.smart.inventory import Inventory
-from exporter.smart.poll_document import parse_heartbeat, parse_poll_document
+from exporter.smart.polling.poll_document import parse_heartbeat, parse_poll_document
 from exporter.smart.presence import HostContext
 from exporter.state import StateFile, existing_directory, open_state_file
 

@@ -10,7 +10,7 @@ from exporter.drives.watched_drive import WatchedDrive
 from exporter.metrics import device_families
 from exporter.metrics import smart_families as metrics
 from exporter.metrics.desc import MetricDesc, Sample
-from exporter.smart.poll_result import EXIT_BITS
+from exporter.smart.polling.poll_result import EXIT_BITS
 
 if TYPE_CHECKING:
     from exporter.smart.health_monitor import HealthMonitor

@@ -15,7 +15,13 @@ from pathlib import Path
 
 from exporter import untrusted_file
 from exporter.errors import NotAvailable, ReadError
-from exporter.smart.poll_document import LARGEST_BYTES, Heartbeat, PollDocument, encoded, file_name
+from exporter.smart.polling.poll_document import (
+    LARGEST_BYTES,
+    Heartbeat,
+    PollDocument,
+    encoded,
+    file_name,
+)
 from exporter.untrusted_file import UnusableFile
 
 HEARTBEAT_FILE = "agent.json"

@@ -14,8 +14,8 @@ from exporter.drives.firmware import FirmwareIssue
 from exporter.drives.health import DriveHealth, DriveIdentity, RejectedValue, UnitSource
 from exporter.drives.wear_counter import WearObservation
 from exporter.drives.written_bytes import unit_matches_kernel
-from exporter.smart.poll_document import PollDocument
-from exporter.smart.poll_result import PollResult
+from exporter.smart.polling.poll_document import PollDocument
+from exporter.smart.polling.poll_result import PollResult
 
 #: Values that only daily polls report are used for this time, in seconds.
 _DAILY_SECONDS = 2 * 86_400.0

@@ -23,8 +23,8 @@ from exporter.smart.answer_log import AnswerLog, FirstDocuments, no_document
 from exporter.smart.drive_labels import blocks_behind, labels
 from exporter.smart.drive_record import DriveRecord
 from exporter.smart.inventory import Inventory, KnownDrive, Sighting
-from exporter.smart.poll_document import Heartbeat, PollDocument
-from exporter.smart.poll_result import PollResult
+from exporter.smart.polling.poll_document import Heartbeat, PollDocument
+from exporter.smart.polling.poll_result import PollResult
 from exporter.smart.presence import HostContext
 from exporter.smart.smartctl import Address
 from exporter.smart.watched_drives import (

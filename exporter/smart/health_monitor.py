@@ -29,8 +29,8 @@ from exporter.smart.answer_log import AnswerLog
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_registry import DriveRegistry, is_live
 from exporter.smart.inventory import Inventory
-from exporter.smart.poll_document import Heartbeat, parse_heartbeat, parse_poll_document
-from exporter.smart.poller import HEARTBEAT_SECONDS, Poller
+from exporter.smart.polling.poll_document import Heartbeat, parse_heartbeat, parse_poll_document
+from exporter.smart.polling.poller import HEARTBEAT_SECONDS, Poller
 from exporter.smart.presence import HostContext, empty_devices
 from exporter.wear.wear_recorder import WearRecorder
 

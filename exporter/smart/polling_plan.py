@@ -6,7 +6,7 @@ from exporter.config import DeviceSettings, Settings
 from exporter.linux import files
 from exporter.smart import addressing
 from exporter.smart.discovery import Override
-from exporter.smart.poller import PollingPlan
+from exporter.smart.polling.poller import PollingPlan
 from exporter.smart.smartctl import Address, may_be_killed
 
 #: The `smart_type` of a device that must not be polled.

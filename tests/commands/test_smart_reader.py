@@ -25,7 +25,7 @@ from exporter.programs.children import SystemChildren
 from exporter.smart.document_directory import DocumentWriter
 from exporter.smart.drive_problems import Answers, CheckThresholds, Status, problems
 from exporter.smart.inventory import Inventory, Sighting
-from exporter.smart.poll_document import Heartbeat, PollDocument
+from exporter.smart.polling.poll_document import Heartbeat, PollDocument
 from exporter.smart.smartctl import Address
 from tests.drives import reports
 from tests.duration import PATIENCE_SECONDS, wait_until

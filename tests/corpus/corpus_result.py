@@ -8,7 +8,7 @@ from typing import Any
 from exporter.drives.health import DriveReport, EnduranceSource
 from exporter.drives.smart_report import parse_report
 from exporter.programs.child import End, Finished
-from exporter.smart.poll_result import poll_result
+from exporter.smart.polling.poll_result import poll_result
 from exporter.smart.smartctl import parse_scan
 from tests.corpus.disagreements import Disagreement, drive_disagreements, error_disagreements
 from tests.corpus.documents import document, output, paths, without_standard_log

@@ -15,7 +15,7 @@ import pytest
 
 import exporter
 from exporter.smart.document_directory import DocumentWriter
-from exporter.smart.poll_document import Heartbeat, PollDocument
+from exporter.smart.polling.poll_document import Heartbeat, PollDocument
 from tests.duration import at_most, wait_until
 from tests.end_to_end.agent import Agent
 from tests.end_to_end.daemon import Daemon

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from exporter.smart.document_directory import HEARTBEAT_FILE
-from exporter.smart.poll_document import Heartbeat, PollDocument, encoded, file_name
+from exporter.smart.polling.poll_document import Heartbeat, PollDocument, encoded, file_name
 from tests.duration import wait_until
 from tests.end_to_end.agent import Agent
 from tests.end_to_end.daemon import Daemon

@@ -44,8 +44,9 @@ from exporter.printable import printable
 from exporter.probe import budget_ledger, fio, fio_report, host_lock, slc_results
 from exporter.probe.results import RoundHistory
 from exporter.programs import command
-from exporter.smart import poll_document, pysmart, second_opinion, smartctl
+from exporter.smart import pysmart, second_opinion, smartctl
 from exporter.smart.inventory import Inventory
+from exporter.smart.polling import poll_document
 from exporter.state import StateFile
 from exporter.top import daemon_page
 from exporter.web import http_message, listen, web_config

@@ -27,7 +27,7 @@ from exporter.metrics import catalogue, smart_collector
 from exporter.metrics import smart_families as metrics
 from exporter.metrics.exposition import render
 from exporter.metrics.smart_collector import SmartCollector
-from exporter.smart.poll_result import EXIT_BITS, PollResult
+from exporter.smart.polling.poll_result import EXIT_BITS, PollResult
 from tests.hosts.host import FOLDERS, Host
 from tests.metrics.page import Values, page
 

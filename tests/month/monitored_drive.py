@@ -19,7 +19,7 @@ from exporter.metrics import device_families
 from exporter.metrics.desc import Sample
 from exporter.metrics.smart_collector import drive_samples
 from exporter.smart.drive_record import DriveRecord
-from exporter.smart.poll_document import PollDocument
+from exporter.smart.polling.poll_document import PollDocument
 from exporter.wear.wear_recorder import WearRecorder
 from tests.month.demand import Demand
 from tests.month.drive import Make, ModelDrive

@@ -20,7 +20,7 @@ from exporter.live_pages import LivePages
 from exporter.pages.live_site import POLICY, LiveSite
 from exporter.pages.snapshot import PageSources, SnapshotReader
 from exporter.pages.views import HostView
-from exporter.smart.poll_document import Heartbeat
+from exporter.smart.polling.poll_document import Heartbeat
 from exporter.web.http_message import BadRequest, Request, Response, parse_request
 from exporter.web.site import Site
 from tests.io.machine import ALL_IDLE, CALM, FULL, Machine

@@ -11,7 +11,7 @@ from exporter.linux.device_identity import DeviceIdentity
 from exporter.smart.answer_log import AnswerLog
 from exporter.smart.drive_registry import DriveRegistry
 from exporter.smart.inventory import Inventory
-from exporter.smart.poll_document import Heartbeat, PollDocument
+from exporter.smart.polling.poll_document import Heartbeat, PollDocument
 from exporter.smart.presence import HostContext
 from exporter.wear.wear_recorder import WearRecorder
 from tests.drives.reports import Report

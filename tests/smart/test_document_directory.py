@@ -8,7 +8,7 @@ import pytest
 
 from exporter.errors import NotAvailable, ReadError
 from exporter.smart.document_directory import HEARTBEAT_FILE, DocumentReader, DocumentWriter
-from exporter.smart.poll_document import LARGEST_BYTES, file_name, parse_poll_document
+from exporter.smart.polling.poll_document import LARGEST_BYTES, file_name, parse_poll_document
 from tests.processes import open_files
 from tests.smart.test_poll_document import POLL
 from tests.smart.test_poll_document import ROLL as HEARTBEAT

@@ -12,7 +12,7 @@ from exporter.linux.device_identity import DeviceIdentity
 from exporter.smart import forgetting
 from exporter.smart.drive_registry import DriveRegistry
 from exporter.smart.inventory import Inventory
-from exporter.smart.poll_document import Heartbeat, PollDocument
+from exporter.smart.polling.poll_document import Heartbeat, PollDocument
 from exporter.smart.presence import HostContext
 from exporter.wear.wear_history import WearHistory
 from tests.drives import reports

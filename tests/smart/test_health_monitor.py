@@ -10,7 +10,7 @@ import pytest
 
 from exporter.config import SmartSource
 from exporter.smart.document_directory import HEARTBEAT_FILE
-from exporter.smart.poll_document import LARGEST_BYTES, encoded, file_name
+from exporter.smart.polling.poll_document import LARGEST_BYTES, encoded, file_name
 from tests.smart import scripted_smartctl
 from tests.smart.scripted_smartctl import ata
 from tests.smart.watching import NOBODY, NVME, ROOT, SDA, Watching, watching

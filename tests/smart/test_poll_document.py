@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from exporter.drives.smart_report import parse_report
 from exporter.errors import ParseError
 from exporter.programs.child import End, Finished
-from exporter.smart.poll_document import (
+from exporter.smart.polling.poll_document import (
     LARGEST_BYTES,
     Heartbeat,
     PollDocument,
@@ -20,7 +20,7 @@ from exporter.smart.poll_document import (
     parse_poll_document,
     poll_document,
 )
-from exporter.smart.poll_result import EXIT_BITS, PollResult
+from exporter.smart.polling.poll_result import EXIT_BITS, PollResult
 from exporter.smart.smartctl import Address, Form
 
 POLL = PollDocument(

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from exporter.clock import SystemClock
 from exporter.programs.child import End, Finished
 from exporter.programs.children import SystemChildren
-from exporter.smart.poll_document import PollDocument
-from exporter.smart.poll_result import PollResult
-from exporter.smart.poll_scheduler import PollScheduler, PollSettings
-from exporter.smart.poll_timing import Target
+from exporter.smart.polling.poll_document import PollDocument
+from exporter.smart.polling.poll_result import PollResult
+from exporter.smart.polling.poll_scheduler import PollScheduler, PollSettings
+from exporter.smart.polling.poll_timing import Target
 from exporter.smart.smartctl import Address
 from tests.duration import PATIENCE_SECONDS, at_most
 from tests.fakes import FakeClock, SkippingClock

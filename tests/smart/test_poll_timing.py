@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.smart.poll_timing import AdapterQueue, DueQueue
+from exporter.smart.polling.poll_timing import AdapterQueue, DueQueue
 
 MOMENTS = st.integers(0, 9).map(float)
 STEPS = st.lists(

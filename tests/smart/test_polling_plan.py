@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 from exporter.config import DeviceSettings, Paths, Settings, SmartDrive, SmartSettings
 from exporter.smart import polling_plan
 from exporter.smart.discovery import Override
-from exporter.smart.poller import PollingPlan
+from exporter.smart.polling.poller import PollingPlan
 
 
 def test_the_defaults_are_the_same_in_both() -> None:

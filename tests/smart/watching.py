@@ -11,8 +11,8 @@ from exporter.smart.document_directory import DocumentWriter
 from exporter.smart.drive_registry import DriveRegistry
 from exporter.smart.health_monitor import DocumentSource
 from exporter.smart.inventory import Inventory
-from exporter.smart.poll_document import Heartbeat, PollDocument
-from exporter.smart.poller import Poller, PollingPlan
+from exporter.smart.polling.poll_document import Heartbeat, PollDocument
+from exporter.smart.polling.poller import Poller, PollingPlan
 from exporter.smart.presence import HostContext
 from tests.fakes import FakeClock
 from tests.linux import node_trees, trees

@@ -17,10 +17,10 @@ from exporter.clock import SystemClock
 from exporter.drives.health import DriveReport
 from exporter.drives.smart_report import parse_report
 from exporter.programs.children import SystemChildren
-from exporter.smart import poll_timing
-from exporter.smart.poll_document import PollDocument
-from exporter.smart.poll_scheduler import PollScheduler, PollSettings
-from exporter.smart.poll_timing import Target
+from exporter.smart.polling import poll_timing
+from exporter.smart.polling.poll_document import PollDocument
+from exporter.smart.polling.poll_scheduler import PollScheduler, PollSettings
+from exporter.smart.polling.poll_timing import Target
 from exporter.smart.smartctl import Address
 from tests.rig import drive_shim
 from tests.smartctl_versions.scenes import Scene, scenes

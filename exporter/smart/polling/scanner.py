@@ -10,8 +10,8 @@ from exporter.linux import device_nodes
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.programs.child import End, Finished
 from exporter.smart import addressing, smartctl
-from exporter.smart.poll_result import poll_result
-from exporter.smart.poll_scheduler import LISTING, PollScheduler
+from exporter.smart.polling.poll_result import poll_result
+from exporter.smart.polling.poll_scheduler import LISTING, PollScheduler
 from exporter.smart.smartctl import Address, Scanned
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from exporter.errors import ParseError
 from exporter.json_values import require_few_values
 from exporter.programs.child import Finished
 from exporter.smart import smartctl
-from exporter.smart.poll_result import has_exited, poll_result
+from exporter.smart.polling.poll_result import has_exited, poll_result
 from exporter.smart.smartctl import Address, Form
 
 VERSION = 1

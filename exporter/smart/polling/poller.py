@@ -16,11 +16,11 @@ from exporter.linux.device_nodes import DeviceNodes
 from exporter.programs.children import Children
 from exporter.smart import addressing, discovery, smartctl
 from exporter.smart.discovery import Candidate, Override, Selection
-from exporter.smart.poll_document import Heartbeat, PollDocument
-from exporter.smart.poll_history import PollHistory
-from exporter.smart.poll_scheduler import PollScheduler, PollSettings
-from exporter.smart.poll_timing import Target
-from exporter.smart.scanner import Scanner
+from exporter.smart.polling.poll_document import Heartbeat, PollDocument
+from exporter.smart.polling.poll_history import PollHistory
+from exporter.smart.polling.poll_scheduler import PollScheduler, PollSettings
+from exporter.smart.polling.poll_timing import Target
+from exporter.smart.polling.scanner import Scanner
 from exporter.smart.smartctl import Address
 
 #: Interval of the heartbeat for a receiver in another process, in seconds.

@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 from exporter.smart import smartctl
-from exporter.smart.poll_result import PollResult
+from exporter.smart.polling.poll_result import PollResult
 from exporter.smart.smartctl import Address, Form, Logs
 
 #: A daily poll also reads the error and self-test logs. The first daily polls of all drives are

@@ -15,8 +15,8 @@ from exporter.errors import CommandError
 from exporter.programs.child import End, Finished
 from exporter.programs.children import Children
 from exporter.smart import smartctl
-from exporter.smart.poll_document import PollDocument, poll_document
-from exporter.smart.poll_timing import AdapterQueue, DueQueue, PolledDrive, State, Target
+from exporter.smart.polling.poll_document import PollDocument, poll_document
+from exporter.smart.polling.poll_timing import AdapterQueue, DueQueue, PolledDrive, State, Target
 from exporter.smart.smartctl import Address, Logs
 from exporter.threads import WakePipe
 

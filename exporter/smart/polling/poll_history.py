@@ -9,8 +9,8 @@ from exporter.drives.health import DriveIdentity
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.smart import addressing
 from exporter.smart.addressing import Answer, deduplicated
-from exporter.smart.poll_document import PollDocument
-from exporter.smart.poll_result import PollResult
+from exporter.smart.polling.poll_document import PollDocument
+from exporter.smart.polling.poll_result import PollResult
 from exporter.smart.smartctl import Address
 
 #: Parts of smartctl's report that contain health data. If a drive has two addresses, the one whose
