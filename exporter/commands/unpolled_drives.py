@@ -94,11 +94,13 @@ def devices_without_drive(
 ) -> Iterator[WatchedDrive]:
     """Yields the block devices for which no drive is known, as drives without SMART data.
 
+    Devices that the kernel lists as virtual are left out, such as loop devices and ZFS volumes.
+
     known: the names of the block devices that belong to known drives.
     problem: why the scan for drives failed; empty if it did not.
     """
     for name, device in host.topology.devices.items():
-        if not device.block.is_leaf or name in known or _has_no_drive(name):
+        if device.block.kind != "disk" or device.block.slaves or name in known:
             continue
         identity = device.identity
         yield WatchedDrive(
@@ -110,7 +112,3 @@ def devices_without_drive(
             or "smartctl's scan finds no drive with SMART data here",
             is_known=False,
         )
-
-
-def _has_no_drive(name: str) -> bool:
-    return name.startswith(("loop", "ram", "zram", "sr", "fd", "nbd"))

@@ -35,7 +35,7 @@ _CONTROLLER = re.compile(r"-d (?:megaraid|cciss|3ware|areca|aacraid)", re.ASCII)
 
 
 #: Names of stacked and virtual block devices.
-_VIRTUAL = re.compile(r"dm-|md\d|loop|ram|zram", re.ASCII)
+_VIRTUAL = re.compile(r"dm-|md|loop|ram|zram", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

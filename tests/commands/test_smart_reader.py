@@ -186,6 +186,12 @@ def test_a_virtual_disk_is_reported_without_smart(host: Host) -> None:
     assert "has no SMART data" in virtual.message
 
 
+@pytest.mark.parametrize("name", ["loop0", "zram0", "nbd0", "zd16", "drbd0", "md_home"])
+def test_a_device_that_the_kernel_lists_as_virtual_is_no_drive(host: Host, name: str) -> None:
+    host.sys.disk(f"devices/virtual/block/{name}")
+    assert ["sda"] == [drive.label for drive in host.ask()]
+
+
 def test_an_emmc_is_checked_without_a_poll(host: Host) -> None:
     trees.mmc(host.sys, "0x09 0x01", "0x01")
     host.stand_in.says("sda", GOOD)
