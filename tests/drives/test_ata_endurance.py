@@ -278,6 +278,12 @@ RULED: tuple[tuple[str, DriveIdentity, AtaAttribute, float], ...] = (
         8,
     ),
     (
+        "sandforce",
+        drive("SandForce Driven SSDs", "ADATA SP900"),
+        row(231, "SSD_Life_Left", 90, 0),
+        12.8,
+    ),
+    (
         "indilinx",
         drive("Indilinx Barefoot based SSDs", "OCZ-VERTEX"),
         row(209, "Remaining_Lifetime_Perc", 44, 44),
@@ -349,7 +355,7 @@ def test_the_table_is_consistent() -> None:
     """Makes and formulas exist, each row has a source, and no make lacks a rule by mistake."""
     makes = {make.name for make in (*MAKES, *CONTROLLERS)}
     ruled = {rule.make for rule in WEAR_RULES}
-    assert {"sandisk_small", "warpdrive"} == makes ^ ruled
+    assert {"sandisk_small", "warpdrive", "intel_520"} == makes ^ ruled
     assert set() == {rule.formula for rule in WEAR_RULES} ^ set(FORMULAS)
     assert [] == [rule for rule in WEAR_RULES if len(rule.source) < 10]
     assert len({make.name for make in MAKES}) == len(MAKES)
@@ -574,7 +580,7 @@ def test_p7_wear_is_not_calculated_from_written_bytes() -> None:
         row(177, "Wear_Leveling_Count", 98, 99),
         row(241, "Total_LBAs_Written", 99, 600_000_000),
     ]
-    assert family_rule(2) == family_endurance(SAMSUNG, table)
+    assert family_rule(2.1) == family_endurance(SAMSUNG, table)
 
 
 # Attributes with another meaning than usual for the make.

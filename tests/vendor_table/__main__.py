@@ -49,13 +49,14 @@ def _print_total(total: Score) -> None:
 
 
 def _print_left_out(total: Score, captures: list[Capture]) -> None:
-    print("\nwear if the device statistics are hidden: right, wrong, unknown in per cent")
+    print("\nwear if the device statistics are hidden: right, bound, wrong, unknown in per cent")
     for title, counter in (
         ("in-sample", total.hidden),
         ("firmware family left out", left_out(captures, firmware_family)),
         ("model family left out", left_out(captures, model_family)),
     ):
-        shares = (f"{100 * share(counter, key):8.2f}" for key in ("right", "wrong", "unknown"))
+        names = ("right", "bound", "wrong", "unknown")
+        shares = (f"{100 * share(counter, name):8.2f}" for name in names)
         print(f"  {title:26}{''.join(shares)}")
 
 
@@ -77,7 +78,7 @@ def _print_worst(by_make: dict[str, Score]) -> None:
 
 def _folded(written: Counter[str]) -> Counter[str]:
     return Counter(
-        right=written["right"] + written["right, restarted"],
+        right=sum(count for name, count in written.items() if name.startswith("right")),
         wrong=written["differs"],
         unknown=written["unknown"],
     )

@@ -34,7 +34,7 @@ def model_family(capture: Capture) -> str:
 
 
 def left_out(captures: Iterable[Capture], group: Callable[[Capture], str]) -> Counter[str]:
-    """Returns how many drives are right, wrong and unknown if their own group does not count.
+    """Returns how many drives are right, bound, wrong and unknown if their group does not count.
 
     group: returns the name of the group of a drive.
     """
@@ -43,7 +43,7 @@ def left_out(captures: Iterable[Capture], group: Callable[[Capture], str]) -> Co
     rules = defaultdict(lambda: defaultdict(Counter))
     for capture in captures:
         found, wear = hidden_result(capture), capture.hidden.endurance
-        if found in ("right", "wrong") and wear is not None:
+        if found in ("right", "wrong", "bound") and wear is not None:
             rules[wear.rule][group(capture)][found] += 1
         elif found == "unknown":
             result["unknown"] += 1
