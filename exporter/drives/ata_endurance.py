@@ -61,6 +61,9 @@ _GROSS_DIFFERENCE = 15.0
 #: The indicator is one byte. On some drives it restarts at this value.
 _RESTART = 256
 
+#: The end of the text of a rule whose value is a lower bound.
+BOUND_SUFFIX = "; the gauge has stopped, so this is a lower bound"
+
 _RULES_BY_MAKE: Mapping[str, tuple[WearRule, ...]] = {
     make: tuple(rule for rule in WEAR_RULES if rule.make == make)
     for make in {rule.make for rule in WEAR_RULES}
@@ -133,6 +136,8 @@ def _rule_endurance(makes: Sequence[str], attributes: Sequence[AtaAttribute]) ->
             text = f"{rule.make}: attribute {rule.attribute}, {rule.formula}"
             if rule.parameter != 100:
                 text += f"({rule.parameter})"
+            if percent.is_bound:
+                text += BOUND_SUFFIX
             return _endurance(percent, EnduranceSource.FAMILY_RULE, text)
     return None
 

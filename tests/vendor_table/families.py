@@ -26,8 +26,8 @@ _UNITS = {
 }
 
 _HEAD = """\
-| make | wear | host bytes | device statistics | captured drives | wear confirmed | contradicted |
-|---|---|---|---|---|---|---|
+| make | wear | host bytes | device statistics | drives | confirmed | lower bound | contradicted |
+|---|---|---|---|---|---|---|---|
 """
 
 
@@ -48,6 +48,7 @@ def _line(make: str, part: Score) -> str:
         next((rule.use for rule in STATISTICS_RULES if rule.make == make), ""),
         str(part.drives or ""),
         str(part.hidden["right"] or ""),
+        str(part.hidden["bound"] or ""),
         str(part.hidden["wrong"] or ""),
     )
     return "| " + " | ".join(cells) + " |\n"

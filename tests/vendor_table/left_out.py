@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
+from exporter.drives.ata_endurance import BOUND_SUFFIX
 from tests.vendor_table.captures import Capture
 from tests.vendor_table.score import hidden_result
 
@@ -44,7 +45,7 @@ def left_out(captures: Iterable[Capture], group: Callable[[Capture], str]) -> Co
     for capture in captures:
         found, wear = hidden_result(capture), capture.hidden.endurance
         if found in ("right", "wrong", "bound") and wear is not None:
-            rules[wear.rule][group(capture)][found] += 1
+            rules[wear.rule.removesuffix(BOUND_SUFFIX)][group(capture)][found] += 1
         elif found == "unknown":
             result["unknown"] += 1
     for groups in rules.values():
