@@ -150,6 +150,7 @@ def _why_wrong(percent: int, by_rule: Endurance | None, use: StatisticsUse | Non
     use: how the value is used for drives of this make. None means as the standard defines it.
     """
     used = _known_percent(by_rule)
+    is_stopped = by_rule is not None and by_rule.is_lower_bound
     reason = ""
     if use == "ignored":
         reason = "the device statistics of this make are not usable"
@@ -163,6 +164,8 @@ def _why_wrong(percent: int, by_rule: Endurance | None, use: StatisticsUse | Non
         reason = "it is 0 although the attributes show wear"
     elif used >= _RESTART and abs(used % _RESTART - percent) <= _MAX_DIFFERENCE:
         reason = "it has restarted at 256"
+    elif is_stopped and percent < used - _MAX_DIFFERENCE:
+        reason = "the gauge of the drive has reached the end of its scale"
     elif use == "less" and abs(used - percent) > _MAX_DIFFERENCE:
         reason = "the attributes contradict it, and on drives of this make they are right"
     return reason

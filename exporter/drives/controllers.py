@@ -315,11 +315,15 @@ CONTROLLERS: tuple[Make, ...] = (
     Make("intel_545_1500", ids=_has("170-174 225-228 232 233 249 252"), firmware="^LHF004"),
     Make("intel_545", ids=_has("170-174 183 184 187 190 192 225-228 232 233 249 252")),
     Make("intel_545", ids=_has("170-172 174 183 184 187 190 192 225-228 232 233 249 252")),
-    Make("intel_530", ids=_has("225-228 232 233 249"), firmware=r"^(DC\d|LH6|LS)"),
-    Make("intel_520", ids=_has("225 241"), firmware=r"^(LL|300i|335|400i)"),
+    Make(
+        "intel_530",
+        ids=_has("225 232 233 241 249"),
+        without=_has("252"),
+        model=r"^INTEL SSD\w+\d[AB][34]\w?$",
+    ),
     Make("intel_545_hp", ids=_has("225-228 232 233 249"), firmware="^LHFL"),
     Make("intel_535_late", ids=_has("225-228 232 233 249"), firmware=r"^(RG|LB1)"),
-    Make("intel_535", ids=_has("225-228 232 233 249"), firmware=r"^(LB1|TG|RG|LT|L[BH][FH])"),
+    Make("intel_535", ids=_has("225-228 232 233 249")),
     Make("hp_oem", ids=_has("1 5 9 173 175 180 194 196"), without=_has("12 231")),
     Make("kingston_uv", ids=_has("100 101 170-172 174-178 180 231 250")),
 )

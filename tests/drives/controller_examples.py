@@ -136,11 +136,12 @@ EXAMPLES: tuple[Example, ...] = (
     Example("apacer_163", {163: (100, 300)}, None),
     Example("intel_545_1500", {252: (100, 150)}, 10, firmware="LHF004C"),
     Example("intel_545", {252: (100, 150)}, 15),
-    Example("intel_530", {233: (40, 0)}, None, firmware="DC32"),
-    Example("intel_530", {233: (60, 0)}, 38.7, firmware="DC32"),
-    Example("intel_530", {232: (5, 0), 233: (60, 0)}, None, firmware="DC32"),  # no reserve left
-    Example("intel_530", {233: (1, 0)}, 90.62, firmware="DC32"),
-    Example("intel_520", {233: (90, 0)}, None, firmware="400i"),
+    Example("intel_530", {233: (40, 0)}, None, "INTEL SSDSC2BW120A4"),
+    Example("intel_530", {233: (60, 0)}, 38.7, "INTEL SSDSC2BW120A4"),
+    Example(
+        "intel_530", {232: (5, 0), 233: (60, 0)}, None, "INTEL SSDSC2BW120A4"
+    ),  # no reserve left
+    Example("intel_530", {233: (1, 0)}, 90.62, "INTEL SSDSC2BW120A4"),
     Example("intel_545_hp", {233: (98, 0)}, None, firmware="LHFL01C"),
     Example("intel_535_late", {233: (60, 0)}, 63.1, firmware="RG21"),
     Example("intel_535_late", {233: (1, 0)}, 100, firmware="RG21"),

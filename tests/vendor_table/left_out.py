@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from exporter.drives.ata_endurance import BOUND_SUFFIX
 from tests.vendor_table.captures import Capture
-from tests.vendor_table.score import hidden_result
+from tests.vendor_table.score import Score, hidden_result
 
 #: A rule is published if at least this many drives of other groups confirm it, and if at most this
 #: share of them contradicts it.
@@ -32,6 +32,15 @@ def firmware_family(capture: Capture) -> str:
 def model_family(capture: Capture) -> str:
     """Returns the model without its capacity: KINGSTON SA#S# for KINGSTON SA400S37240G."""
     return _CAPACITY.sub("#", capture.identity.model or "")
+
+
+def all_shares(captures: Iterable[Capture], total: Score) -> dict[str, Counter[str]]:
+    """Returns the results with hidden device statistics, in-sample and left out, by title."""
+    return {
+        "in-sample": total.hidden,
+        "firmware family left out": left_out(captures, firmware_family),
+        "model family left out": left_out(captures, model_family),
+    }
 
 
 def left_out(captures: Iterable[Capture], group: Callable[[Capture], str]) -> Counter[str]:

@@ -8,8 +8,14 @@ import pytest
 
 from tests.required import lacking
 from tests.vendor_table.captures import CAPTURES, Capture, read_captures
-from tests.vendor_table.families import table
-from tests.vendor_table.left_out import MAX_WRONG, firmware_family, left_out, model_family
+from tests.vendor_table.families import summary, table
+from tests.vendor_table.left_out import (
+    MAX_WRONG,
+    all_shares,
+    firmware_family,
+    left_out,
+    model_family,
+)
 from tests.vendor_table.score import Score, score, share
 
 if not CAPTURES.is_dir():
@@ -84,9 +90,13 @@ def test_no_make_is_wrong_for_more_than_one_drive_in_a_hundred(
     ]
 
 
-def test_the_document_lists_the_scores(scores: tuple[Score, dict[str, Score]]) -> None:
-    """After a change of the tables: make drives ARGS=--markdown, and paste the table."""
-    assert table(scores[1]) in DOCUMENT.read_text()
+def test_the_document_lists_the_scores(
+    captures: list[Capture], scores: tuple[Score, dict[str, Score]]
+) -> None:
+    """After a change of the tables: make drives ARGS=--markdown, and paste the tables."""
+    text = DOCUMENT.read_text()
+    assert table(scores[1]) in text
+    assert summary(all_shares(captures, scores[0])) in text
 
 
 def test_a_share_ignores_drives_without_a_reference() -> None:
