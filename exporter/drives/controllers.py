@@ -300,9 +300,9 @@ CONTROLLERS: tuple[Make, ...] = (
     Make("apacer_mlc", ids=_has("163 164 166-168 175 192 231 241"), without=_has("160 171")),
     Make(
         "apacer_sfd",
-        ids=_has("163 164 166-168 171 172 175 192 231 241"),
+        ids=_has("163 164 166-168 175 241"),
         without=_has("160"),
-        firmware=r"^SFD[MN]",
+        firmware=r"^SFD[GMN]",
     ),
     Make(
         "apacer_left",

@@ -80,8 +80,9 @@ _SMI_MAX_DOUBTFUL_PERCENT, _SMI_SPREAD_RATING, _SMI_MIN_SPREAD = 1.0, 5050, 3.9
 #: The largest number of erase cycles of a block as a multiple of the average, for
 #: `maxio_packed_erases`. On two drives that exceed it, the wear is 2 and 3 points too high.
 _MAXIO_MAX_SPREAD = 3.3
-#: The average number of erase cycles on Phison drives of `worn_out`.
-_PHISON_ERASES = 244
+#: The attributes that contain the average number of erase cycles, for `worn_out`. On Phison drives,
+#: which have both, 167 is another counter.
+_AVERAGE_ERASES = (244, 167)
 #: Attributes of Maxio controllers: the average number of erase cycles, and the used share of the
 #: rated number in percent. The numbers of erase cycles that the firmware uses as rated.
 _MAXIO_ERASES, _MAXIO_USED = 208, 231
@@ -207,11 +208,11 @@ def late_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | 
 def worn_out(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
     """Returns 100 % as a lower bound if the raw value is 0: no life is left.
 
-    New drives report 0, too. So the average number of erase cycles, 244, must have reached the
-    parameter, which is the rated number.
+    New drives report 0, too. So the average number of erase cycles must have reached the parameter,
+    which is the rated number.
     """
-    count = rows.get(_PHISON_ERASES)
-    is_worn = attribute.raw == 0 and count is not None and count.raw >= parameter
+    count = next((rows[number].raw for number in _AVERAGE_ERASES if number in rows), 0)
+    is_worn = attribute.raw == 0 and count >= parameter
     return Percent(100.0, 1.0, is_bound=True) if is_worn else None
 
 

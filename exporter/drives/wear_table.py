@@ -78,6 +78,9 @@ WEAR_RULES: tuple[WearRule, ...] = (
     WearRule("smi_167", 167, "smi_erases", _DS),
     WearRule("smi_1500", 167, "erases", _ERASES, 1500),
     WearRule("smi_left", 169, "raw_left", _DS),
+    WearRule(
+        "smi_left", 169, "worn_out", "captures: 0 left on 3 drives after 2,004 to 3,577", 2000
+    ),
     WearRule("superdom", 167, "erases", _ERASES, 3000),
     WearRule("phison_hdfe", 167, "erases", _ERASES, 1000),
     WearRule("phison_s11", 167, "erases", _ERASES, 1000),

@@ -41,9 +41,9 @@ def test_the_wear_is_found_without_device_statistics(
     scores: tuple[Score, dict[str, Score]],
 ) -> None:
     hidden = scores[0].hidden
-    assert share(hidden, "right") >= 0.864
+    assert share(hidden, "right") >= 0.865
     assert share(hidden, "wrong") <= 0.001
-    assert share(hidden, "bound") <= 0.005
+    assert share(hidden, "bound") <= 0.006
 
 
 def test_with_device_statistics_nothing_that_contradicts_them_is_published(
