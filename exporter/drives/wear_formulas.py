@@ -80,6 +80,9 @@ _SMI_MAX_DOUBTFUL_PERCENT, _SMI_SPREAD_RATING, _SMI_MIN_SPREAD = 1.0, 5050, 3.9
 #: The largest number of erase cycles of a block as a multiple of the average, for
 #: `maxio_packed_erases`. On two drives that exceed it, the wear is 2 and 3 points too high.
 _MAXIO_MAX_SPREAD = 3.3
+#: The remaining life of Phison drives, and the wear in percent up to which a drive is new and from
+#: which it is worn out, for `low_word_erases`.
+_LIFE_LEFT, _MAX_NEW, _MIN_WORN = 231, 2.0, 98.0
 #: The attributes that contain the average number of erase cycles, for `worn_out`. On Phison drives,
 #: which have both, 167 is another counter.
 _AVERAGE_ERASES = (244, 167)
@@ -271,10 +274,15 @@ def erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | Non
 def low_word_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
     """Returns the wear from a raw value whose bits 0 to 15 are the average number of erase cycles.
 
-    The parameter is the rated number of erase cycles.
+    The parameter is the rated number of erase cycles. If attribute 231 has the value 100 and the
+    raw value 0, the drive is either new or worn out. None if the erase cycles contradict both.
     """
-    del rows
-    return _share(attribute.raw & 0xFFFF, parameter)
+    percent = _share(attribute.raw & 0xFFFF, parameter)
+    left = rows.get(_LIFE_LEFT)
+    is_new_or_worn = left is not None and (left.value, left.raw) == (100, 0)
+    if percent is not None and is_new_or_worn and _MAX_NEW < percent.used < _MIN_WORN:
+        return None
+    return percent
 
 
 def smi_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:

@@ -202,7 +202,7 @@ WEAR_RULES: tuple[WearRule, ...] = (
         "intel_540", 226, "workload_1024ths", "drivedb: no 233 in this family; unit as of intel"
     ),
     WearRule("intel", 233, "intel_media_wear", _INTEL),
-    WearRule("samsung_8x0", 177, "value_left", "captures: used / erases is 4 to 6 % too low", 105),
+    WearRule("samsung_8x0", 177, "value_left", "captures: the value is 4 to 6 % too low", 104),
     WearRule("samsung", 177, "value_left", "device statistics of an 860 EVO agree: 81 and 19 %"),
     WearRule("samsung", 173, "value_left", "drivedb: Wear_Leveling_Count of CM871; PM871, SM951"),
     WearRule("micron_dell", 245, "raw_left", "capture of an MTFDDAV240TDU: Dell's own table"),

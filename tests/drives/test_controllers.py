@@ -80,8 +80,8 @@ def used(make: str, percent: int) -> Endurance | None:
         ("phison", 26, 26, "ata_devstat"),
         ("phison", 40, 40, "ata_devstat"),  # the table may be wrong, too
         ("phison", 200, None, ""),  # a gross contradiction
-        ("samsung_8x0", 36, 36, "ata_devstat"),
-        ("samsung_8x0", 37, None, ""),
+        ("samsung_8x0", 35, 35, "ata_devstat"),
+        ("samsung_8x0", 36, None, ""),
         ("phison", 255, 26, "family_rule"),  # 255 means "not supported"
         ("phison", 0, 26, "family_rule"),  # reset to 0
         ("phison_hdfe", 77, 3.2, "family_rule"),  # random

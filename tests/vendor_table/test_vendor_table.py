@@ -42,7 +42,7 @@ def test_the_wear_is_found_without_device_statistics(
 ) -> None:
     hidden = scores[0].hidden
     assert share(hidden, "right") >= 0.865
-    assert share(hidden, "wrong") <= 0.001
+    assert share(hidden, "wrong") <= 0.0005
     assert share(hidden, "bound") <= 0.006
 
 
@@ -51,7 +51,7 @@ def test_with_device_statistics_nothing_that_contradicts_them_is_published(
 ) -> None:
     """Makes without a reference are not counted: their statistics have another meaning."""
     assert share(scores[0].published, "wrong") == 0
-    assert share(scores[0].published, "right") >= 0.999
+    assert share(scores[0].published, "unknown") == 0
 
 
 @pytest.mark.parametrize("group", [firmware_family, model_family])
@@ -59,7 +59,7 @@ def test_rules_hold_for_models_and_firmware_that_did_not_count_for_them(
     captures: list[Capture], group: Callable[[Capture], str]
 ) -> None:
     result = left_out(captures, group)
-    assert share(result, "wrong") <= 0.001
+    assert share(result, "wrong") <= 0.0005
     assert share(result, "right") >= 0.74
 
 
