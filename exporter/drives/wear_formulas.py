@@ -31,10 +31,6 @@ class Percent(NamedTuple):
     is_bound: bool = False
 
 
-#: The largest plausible used endurance in percent. A drive that has used more than this share of
-#: its rated endurance does not work any more, so the number has another meaning.
-_MAX_PERCENT = 2000.0
-
 #: The id of Intel's attribute "timed workload media wear".
 _WORKLOAD_WEAR = 226
 #: The raw value of attribute 226 until the workload timer has run for an hour.
@@ -48,12 +44,7 @@ _MIN_VALUE = 1
 
 #: For each parameter of `late_left`: the wear in percent at which the normalized value starts to
 #: decrease, and the largest decrease for which the wear is proportional to it.
-_LATE: Mapping[int, tuple[float, float]] = {
-    88: (3.5, 50),
-    93: (3.5, 99),
-    95: (3.5, 60),
-    140: (7.1, 99),
-}
+_LATE = {88: (3.5, 50), 93: (3.5, 99), 95: (3.5, 60), 140: (7.1, 99)}
 #: The largest start for which the value 100 is a useful wear: half of the start.
 _MAX_LATE_START = 4.0
 #: The reserve of spare blocks, and the normalized value below which it is exhausted. The gauge then
@@ -62,6 +53,11 @@ _RESERVE, _MIN_RESERVE = 232, 10
 #: The number of bits of the part of the raw value that is 0 if the gauge shows the wear, and the
 #: smallest upper part with which captured drives contradict the wear.
 _GAUGE_BITS, _MAX_GAUGE_EVENTS = 32, 16
+#: The smallest raw value that is a count of erasures, for `value_from_200`.
+_MIN_ERASES = 1000
+#: The largest plausible used endurance in percent. A drive that has used more than this share of
+#: its rated endurance does not work any more, so the number has another meaning.
+_MAX_PERCENT = 2000.0
 
 #: Attributes of Silicon Motion controllers: the largest number of erase cycles of a block, the
 #: rated number of erase cycles, the remaining life in percent, and the moves of wear leveling.
@@ -80,9 +76,11 @@ _SMI_MAX_DOUBTFUL_PERCENT, _SMI_SPREAD_RATING, _SMI_MIN_SPREAD = 1.0, 5050, 3.9
 #: The largest number of erase cycles of a block as a multiple of the average, for
 #: `maxio_packed_erases`. On two drives that exceed it, the wear is 2 and 3 points too high.
 _MAXIO_MAX_SPREAD = 3.3
-#: The remaining life of Phison drives, and the wear in percent up to which a drive is new and from
-#: which it is worn out, for `low_word_erases`.
-_LIFE_LEFT, _MAX_NEW, _MIN_WORN = 231, 2.0, 98.0
+#: Attributes of Phison drives: the remaining life, and two counts of erase cycles in one; and the
+#: largest difference between both, in percentage points.
+_LIFE_LEFT, _PACKED_ERASES, _MAX_PHISON_DIFFERENCE = 231, 173, 2.0
+#: The wear in percent up to which a drive is new, and from which it is worn out.
+_MAX_NEW, _MIN_WORN = 2.0, 98.0
 #: The attributes that contain the average number of erase cycles, for `worn_out`. On Phison drives,
 #: which have both, 167 is another counter.
 _AVERAGE_ERASES = (244, 167)
@@ -206,17 +204,6 @@ def late_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | 
         return None
     used = min(start + left.used, 100.0)
     return Percent(used, 1.0, left.is_bound or used == 100)
-
-
-def worn_out(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
-    """Returns 100 % as a lower bound if the raw value is 0: no life is left.
-
-    New drives report 0, too. So the average number of erase cycles must have reached the parameter,
-    which is the rated number.
-    """
-    count = next((rows[number].raw for number in _AVERAGE_ERASES if number in rows), 0)
-    is_worn = attribute.raw == 0 and count >= parameter
-    return Percent(100.0, 1.0, is_bound=True) if is_worn else None
 
 
 def workload_1024ths(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
@@ -358,8 +345,28 @@ def _share(count: int, rated: int) -> Percent | None:
     return None if percent > _MAX_PERCENT else Percent(percent, 100 / rated)
 
 
-#: The smallest raw value that is a count of erasures, for `value_from_200`.
-_MIN_ERASES = 1000
+def confirmed_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear from a raw value that is the remaining life, if the erase cycles confirm it.
+
+    Bits 16 to 31 of attribute 173 are the average number of erase cycles. The parameter is the
+    rated number. None if both differ by more than 2 percentage points.
+    """
+    percent, erased = raw_left(attribute, rows, 100), rows.get(_PACKED_ERASES)
+    if percent is None or erased is None:
+        return None
+    by_erases = 100 * (erased.raw >> 16 & 0xFFFF) / parameter
+    return percent if abs(percent.used - by_erases) <= _MAX_PHISON_DIFFERENCE else None
+
+
+def worn_out(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns 100 % as a lower bound if the raw value is 0: no life is left.
+
+    New drives report 0, too. So the average number of erase cycles must have reached the parameter,
+    which is the rated number.
+    """
+    count = next((rows[number].raw for number in _AVERAGE_ERASES if number in rows), 0)
+    is_worn = attribute.raw == 0 and count >= parameter
+    return Percent(100.0, 1.0, is_bound=True) if is_worn else None
 
 
 def unknown(attribute: AtaAttribute, rows: Rows, parameter: int) -> None:
@@ -375,6 +382,7 @@ FORMULAS: Mapping[Formula, Callable[[AtaAttribute, Rows, int], Percent | None]] 
     "raw_used": raw_used,
     "raw_left": raw_left,
     "stuck_left": stuck_left,
+    "confirmed_left": confirmed_left,
     "intel_media_wear": intel_media_wear,
     "late_left": late_left,
     "worn_out": worn_out,

@@ -24,6 +24,7 @@ Formula: TypeAlias = Literal[
     "raw_used",
     "raw_left",
     "stuck_left",
+    "confirmed_left",
     "intel_media_wear",
     "late_left",
     "worn_out",
@@ -102,7 +103,10 @@ WEAR_RULES: tuple[WearRule, ...] = (
     ),
     WearRule("phison_a400_other", 231, "worn_out", "captures: 0 left on 1 drive after 1,360", 1000),
     WearRule("phison_a400_other", 231, "unknown", "captures: 15 of 91 contradict 231 and 244"),
-    WearRule("phison_stuck", 231, "unknown", "captures: 22 of 30 contradict it"),
+    WearRule(
+        "phison_stuck", 231, "confirmed_left", "captures: 173 agrees on all 18 with SAFM0", 3000
+    ),
+    WearRule("phison_stuck", 231, "unknown", "captures: 14 of 18 with other firmware contradict"),
     WearRule("phison", 231, "stuck_left", "captures: SKC400 100/74 (26 % by erases), A400 14/86"),
     WearRule("phison", 173, "low_word_erases", _ERASES, 3000),
     WearRule("phison_tlc", 231, "stuck_left", "as for phison"),
