@@ -8,7 +8,8 @@ There are three sources:
 3. an attribute whose name contains "life" or "endurance".
 
 The device statistics are the best source of most drives, but many drives report values in them that
-are wrong. So they are compared with the rule of the make. `wear_table.STATISTICS_RULES` lists the
+are wrong. So they are compared with the rule of the make. If both contradict each other grossly,
+neither is used. `wear_table.STATISTICS_RULES` lists the
 makes whose values are known to be wrong. The third source is used only if the make is unknown.
 
 smartctl's own field `endurance_used` is not used. For an ATA drive without device statistics,
@@ -54,6 +55,14 @@ _WORN_OUT = 98.0
 #: The largest difference in percentage points that rounding can cause between the device statistics
 #: and a rule.
 _MAX_DIFFERENCE = 2.0
+#: The difference in percentage points from which neither of them is used: one of them has another
+#: meaning, and nothing shows which.
+_GROSS_DIFFERENCE = 15.0
+#: The indicator is one byte. On some drives it restarts at this value.
+_RESTART = 256
+
+#: The end of the text of a rule whose value is a lower bound.
+BOUND_SUFFIX = "; the gauge has stopped, so this is a lower bound"
 
 _RULES_BY_MAKE: Mapping[str, tuple[WearRule, ...]] = {
     make: tuple(rule for rule in WEAR_RULES if rule.make == make)
@@ -87,14 +96,16 @@ def ata_endurance(
         _reject(fields, standard, "on drives of this make it is the remaining life")
         return by_rule
     reason = _why_wrong(percent, by_rule, use)
-    if use == "agree" and not reason and (by_rule is None or _differ(standard, by_rule)):
+    is_confirmed = by_rule is not None and not _differ(standard, by_rule)
+    is_needed = use == "agree" or (use is None and _is_gross(standard, by_rule))
+    if is_needed and not is_confirmed and not reason:
         for each in filter(None, (standard, by_rule)):
             _reject(fields, each, "no second source of the drive confirms it")
         return None
     if reason:
         _reject(fields, standard, reason)
         return by_rule
-    if by_rule is not None and _differ(standard, by_rule):
+    if by_rule is not None and not is_confirmed:
         _reject(fields, by_rule, "the device statistics contradict it")
     return standard
 
@@ -125,6 +136,8 @@ def _rule_endurance(makes: Sequence[str], attributes: Sequence[AtaAttribute]) ->
             text = f"{rule.make}: attribute {rule.attribute}, {rule.formula}"
             if rule.parameter != 100:
                 text += f"({rule.parameter})"
+            if percent.is_bound:
+                text += BOUND_SUFFIX
             return _endurance(percent, EnduranceSource.FAMILY_RULE, text)
     return None
 
@@ -136,8 +149,8 @@ def _why_wrong(percent: int, by_rule: Endurance | None, use: StatisticsUse | Non
     by_rule: the wear by the rule of the make. None means unknown.
     use: how the value is used for drives of this make. None means as the standard defines it.
     """
-    is_known = by_rule is not None and by_rule.source is not EnduranceSource.NAME_GUESS
-    used = 100 * by_rule.used_ratio if by_rule is not None and is_known else None
+    used = _known_percent(by_rule)
+    is_stopped = by_rule is not None and by_rule.is_lower_bound
     reason = ""
     if use == "ignored":
         reason = "the device statistics of this make are not usable"
@@ -149,6 +162,10 @@ def _why_wrong(percent: int, by_rule: Endurance | None, use: StatisticsUse | Non
         reason = "the drive has a second gauge, which is larger"
     elif percent == 0 and used > _MAX_DIFFERENCE:
         reason = "it is 0 although the attributes show wear"
+    elif used >= _RESTART and abs(used % _RESTART - percent) <= _MAX_DIFFERENCE:
+        reason = "it has restarted at 256"
+    elif is_stopped and percent < used - _MAX_DIFFERENCE:
+        reason = "the gauge of the drive has reached the end of its scale"
     elif use == "less" and abs(used - percent) > _MAX_DIFFERENCE:
         reason = "the attributes contradict it, and on drives of this make they are right"
     return reason
@@ -158,8 +175,31 @@ def _reject(fields: Fields, endurance: Endurance, reason: str) -> None:
     fields.reject(RejectedValue(_METRIC, endurance.used_ratio, endurance.rule, reason))
 
 
-def _differ(one: Endurance, other: Endurance) -> bool:
-    return abs(one.used_ratio - other.used_ratio) * 100 > _MAX_DIFFERENCE
+def _differ(standard: Endurance, by_rule: Endurance) -> bool:
+    """Returns True if the values contradict each other. More than a lower bound does not."""
+    return abs(_distance(standard, by_rule)) > _MAX_DIFFERENCE
+
+
+def _is_gross(standard: Endurance, by_rule: Endurance | None) -> bool:
+    """Returns True if the rule of a known make differs by more than rounding and age explain.
+
+    If both say that the drive is worn out, it is reported.
+    """
+    used = _known_percent(by_rule)
+    if by_rule is None or used is None or min(used, 100 * standard.used_ratio) >= _WORN_OUT:
+        return False
+    return abs(_distance(standard, by_rule)) > _GROSS_DIFFERENCE
+
+
+def _distance(standard: Endurance, by_rule: Endurance) -> float:
+    points = 100 * (standard.used_ratio - by_rule.used_ratio)
+    return min(points, 0.0) if by_rule.is_lower_bound else points
+
+
+def _known_percent(by_rule: Endurance | None) -> float | None:
+    """Returns the wear in percent by the rule of a make; None if it is only a guess."""
+    is_known = by_rule is not None and by_rule.source is not EnduranceSource.NAME_GUESS
+    return 100 * by_rule.used_ratio if by_rule is not None and is_known else None
 
 
 def _percent_by_rule(rule: WearRule, rows: Rows) -> Percent | None:
@@ -170,7 +210,8 @@ def _percent_by_rule(rule: WearRule, rows: Rows) -> Percent | None:
 def _endurance(percent: Percent | None, source: EnduranceSource, rule: str) -> Endurance | None:
     if percent is None:
         return None
-    return Endurance(percent[0] / 100, source, min(percent[1] / 100, 0.01), rule)
+    step_ratio = min(percent.step / 100, 0.01)
+    return Endurance(percent.used / 100, source, step_ratio, rule, percent.is_bound)
 
 
 def _percent_by_name(attributes: Sequence[AtaAttribute]) -> Percent | None:
@@ -183,7 +224,7 @@ def _percent_by_name(attributes: Sequence[AtaAttribute]) -> Percent | None:
         if _LIFE_LEFT.search(attribute.name) and "0.01" not in attribute.name:
             percent = _percent_of_life_left(attribute)
         elif _LIFE_USED.search(attribute.name):
-            percent = None if attribute.raw > 100 else (float(attribute.raw), 1.0)
+            percent = None if attribute.raw > 100 else Percent(float(attribute.raw), 1.0)
         else:
             continue
         if percent is not None:
@@ -199,4 +240,4 @@ def _percent_of_life_left(attribute: AtaAttribute) -> Percent | None:
     """
     if attribute.value == 100 and 1 <= attribute.raw < 100:
         return None
-    return stuck_left(attribute, {}, 0)
+    return stuck_left(attribute, {}, 100)

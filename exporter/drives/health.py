@@ -72,12 +72,15 @@ class Endurance:
     step_ratio: the resolution of `used_ratio`; 0.01 for a drive that counts whole percents. An eMMC
         reports ranges of 0.1, and `used_ratio` is the lower bound of the range.
     rule: the field or attribute and the formula, as text for people. It is not compared.
+    is_lower_bound: True if the gauge of the drive has reached the end of its scale and stopped. The
+        drive has used at least `used_ratio`.
     """
 
     used_ratio: float
     source: EnduranceSource
     step_ratio: float = 0.01
     rule: str = field(default="", compare=False)
+    is_lower_bound: bool = False
 
 
 class UnitSource(str, Enum):

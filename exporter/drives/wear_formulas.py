@@ -1,26 +1,35 @@
 """Computes the used endurance of an ATA SSD from vendor attributes: the formulas of `wear_table`.
 
-Each formula returns the used endurance and its resolution, both in percent, or None if the
-attribute does not contain the wear. Its arguments are the attribute of the rule, all attributes of
-the drive keyed by id, and the parameter of the rule (see `wear_table.WearRule`).
+Each formula returns a `Percent`, or None if the attribute does not contain the wear. Its arguments
+are the attribute of the rule, all attributes of the drive keyed by id, and the parameter of the
+rule (see `wear_table.WearRule`).
 
-Valid normalized values are 1 to 100. The values 0, 200, 253 and 255 mean "not supported".
+Valid normalized values are 1 to 100. The values 0, 200, 253 and 255 mean "not supported". Many
+gauges stop at the end of their scale. The wear is then a lower bound.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from exporter.drives.health import AtaAttribute
 from exporter.drives.wear_table import Formula
 
 #: The rows of the attribute table, keyed by attribute id.
 Rows: TypeAlias = Mapping[int, AtaAttribute]
-#: The used endurance in percent, and the resolution of this number in percent.
-Percent: TypeAlias = tuple[float, float]
 
-#: The largest plausible used endurance in percent. A drive that has used more than this share of
-#: its rated endurance does not work any more, so the number has another meaning.
-_MAX_PERCENT = 2000.0
+
+class Percent(NamedTuple):
+    """The used endurance of a drive.
+
+    used: the used endurance in percent.
+    step: the resolution of `used` in percent.
+    is_bound: True if the gauge has stopped at the end of its scale: at least `used` is used.
+    """
+
+    used: float
+    step: float
+    is_bound: bool = False
+
 
 #: The id of Intel's attribute "timed workload media wear".
 _WORKLOAD_WEAR = 226
@@ -30,21 +39,32 @@ _WORKLOAD_NOT_VALID = 0xFFFF
 #: points. 233 is 226 rounded up, on some drives rounded down. If the difference is larger, the
 #: workload timer was restarted, so 226 does not contain the wear of the whole life.
 _MAX_DIFFERENCE_PERCENT = 1.5
-#: The lowest normalized value of Intel's attribute 233. It stays at this value while attribute 226
-#: continues to count.
-_MIN_INTEL_VALUE = 1
+#: The normalized value at which most gauges of the remaining life stop.
+_MIN_VALUE = 1
 
-#: The wear in percent at which the normalized values of `late_left` start to decrease.
-_LATE_START = 3.5
-#: The largest decrease of these values for which the wear is proportional to it.
-_LATE_MAX = 50.0
+#: For each parameter of `late_left`: the wear in percent at which the normalized value starts to
+#: decrease, and the largest decrease for which the wear is proportional to it.
+_LATE = {88: (3.5, 50), 93: (3.5, 99), 95: (3.5, 60), 140: (7.1, 99)}
+#: The largest start for which the value 100 is a useful wear: half of the start.
+_MAX_LATE_START = 4.0
+#: The reserve of spare blocks, and the normalized value below which it is exhausted. The gauge then
+#: shows the reserve and not the wear.
+_RESERVE, _MIN_RESERVE = 232, 10
+#: The number of bits of the part of the raw value that is 0 if the gauge shows the wear, and the
+#: smallest upper part with which captured drives contradict the wear.
+_GAUGE_BITS, _MAX_GAUGE_EVENTS = 32, 16
+#: The smallest raw value that is a count of erasures, for `value_from_200`.
+_MIN_ERASES = 1000
+#: The largest plausible used endurance in percent. A drive that has used more than this share of
+#: its rated endurance does not work any more, so the number has another meaning.
+_MAX_PERCENT = 2000.0
 
-#: Attributes of Silicon Motion controllers: the largest and the average number of erase cycles of a
-#: block, the rated number of erase cycles, and the remaining life in percent.
-_SMI_MAX_ERASES, _SMI_ERASES, _SMI_RATED, _SMI_LEFT = 165, 167, 168, 169
+#: Attributes of Silicon Motion controllers: the largest number of erase cycles of a block, the
+#: rated number of erase cycles, the remaining life in percent, and the moves of wear leveling.
+_SMI_MAX_ERASES, _SMI_RATED, _SMI_LEFT, _SMI_MOVES = 165, 168, 169, 177
 #: The numbers of erase cycles that Silicon Motion's firmware uses as rated. Other numbers in
 #: attribute 168 are a count.
-_SMI_RATINGS = frozenset({900, 1000, 1500, 2000, 3000, 3808, 5000, 5050, 7000, 20000})
+_SMI_RATINGS = frozenset({500, 900, 1000, 1500, 2000, 3000, 3808, 5000, 5050, 7000, 20000})
 #: The ratings that the firmware also reports for flash that is rated lower. With them, drives whose
 #: blocks are erased evenly report up to ten times the computed wear in their device statistics
 #: (47 of 425 captures).
@@ -53,6 +73,17 @@ _SMI_DEFAULT_RATINGS = frozenset({2000, 3808, 5050})
 #: rating 5050, and only if the largest number of erase cycles is at least this multiple of the
 #: average number: the computed wear then agrees with the device statistics (51 of 51 captures).
 _SMI_MAX_DOUBTFUL_PERCENT, _SMI_SPREAD_RATING, _SMI_MIN_SPREAD = 1.0, 5050, 3.9
+#: The largest number of erase cycles of a block as a multiple of the average, for
+#: `maxio_packed_erases`. On two drives that exceed it, the wear is 2 and 3 points too high.
+_MAXIO_MAX_SPREAD = 3.3
+#: Attributes of Phison drives: the remaining life, and two counts of erase cycles in one; and the
+#: largest difference between both, in percentage points.
+_LIFE_LEFT, _PACKED_ERASES, _MAX_PHISON_DIFFERENCE = 231, 173, 2.0
+#: The wear in percent up to which a drive is new, and from which it is worn out.
+_MAX_NEW, _MIN_WORN = 2.0, 98.0
+#: The attributes that contain the average number of erase cycles, for `worn_out`. On Phison drives,
+#: which have both, 167 is another counter.
+_AVERAGE_ERASES = (244, 167)
 #: Attributes of Maxio controllers: the average number of erase cycles, and the used share of the
 #: rated number in percent. The numbers of erase cycles that the firmware uses as rated.
 _MAXIO_ERASES, _MAXIO_USED = 208, 231
@@ -65,11 +96,14 @@ _SMI_MAX_DIFFERENCE = 2.5
 def value_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
     """Returns the wear from an attribute whose normalized value is the remaining life in percent.
 
-    The raw value is not used: it contains several numbers in one, or a count of erasures.
+    The raw value is not used: it contains several numbers in one, or a count of erasures. The
+    parameter is the used endurance per unit of the value, in hundredths of a percent.
     """
-    del rows, parameter
+    del rows
     value = attribute.value
-    return None if value is None or not 1 <= value <= 100 else (100.0 - value, 1.0)
+    if value is None or not _MIN_VALUE <= value <= 100:
+        return None
+    return Percent((100.0 - value) * parameter / 100, parameter / 100, value == _MIN_VALUE)
 
 
 def value_from_200(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
@@ -81,31 +115,34 @@ def value_from_200(attribute: AtaAttribute, rows: Rows, parameter: int) -> Perce
     """
     del rows
     value = attribute.value
-    is_supported = value is not None and (101 <= value <= 200 or 2 <= value <= 99)
+    is_supported = value is not None and (101 <= value <= 200 or _MIN_VALUE <= value <= 99)
     if value is None or not is_supported or (value < 100 and attribute.raw < _MIN_ERASES):
         return None
-    return (200.0 - value) * parameter / 100, parameter / 100
+    return Percent((200.0 - value) * parameter / 100, parameter / 100, value == _MIN_VALUE)
 
 
 def raw_percent(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
     """Returns the wear from an attribute whose raw value is the used percentage, 0 to 255."""
     del rows, parameter
-    return None if attribute.raw > 255 else (float(attribute.raw), 1.0)
+    return None if attribute.raw > 255 else Percent(float(attribute.raw), 1.0)
 
 
 def raw_used(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
     """Returns the wear from an attribute whose raw and normalized value both contain it.
 
     The raw value is the used endurance in percent. The normalized value is 100 - raw. It stays at 0
-    if more than 100 % is used, or continues at 255. None if the values differ by more than 2,
-    because the attribute then has another meaning.
+    if more than 100 % is used, or continues at 255. On some firmware the raw value stops at 100.
+    None if the values differ by more than 2, because the attribute then has another meaning.
     """
     value = attribute.value
     if value is None:
         return None
     is_clamped = abs(max(100 - attribute.raw, 0) - value) <= 2
     is_wrapped = attribute.raw > 100 and (100 - attribute.raw) % 256 == value
-    return raw_percent(attribute, rows, parameter) if is_clamped or is_wrapped else None
+    if not is_clamped and not is_wrapped:
+        return None
+    percent = raw_percent(attribute, rows, parameter)
+    return None if percent is None else percent._replace(is_bound=attribute.raw == 100)
 
 
 def raw_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
@@ -116,7 +153,7 @@ def raw_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | N
     """
     del rows
     left = attribute.raw
-    return None if not max(1, 100 - parameter) <= left <= 100 else (100.0 - left, 1.0)
+    return None if not max(1, 100 - parameter) <= left <= 100 else Percent(100.0 - left, 1.0)
 
 
 def stuck_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
@@ -141,23 +178,32 @@ def intel_media_wear(attribute: AtaAttribute, rows: Rows, parameter: int) -> Per
     coarse = value_left(attribute, rows, parameter)
     workload = rows.get(_WORKLOAD_WEAR)
     fine = None if workload is None else workload_1024ths(workload, rows, parameter)
-    if coarse is None or fine is None or fine[0] == 0:
+    if coarse is None or fine is None or fine.used == 0:
         return coarse
-    is_past_minimum = attribute.value == _MIN_INTEL_VALUE and fine[0] > coarse[0]
-    do_agree = abs(fine[0] - coarse[0]) <= _MAX_DIFFERENCE_PERCENT
-    return fine if is_past_minimum or do_agree else coarse
+    if coarse.is_bound and fine.used > coarse.used:
+        return fine._replace(is_bound=fine.used <= 100)
+    return fine if abs(fine.used - coarse.used) <= _MAX_DIFFERENCE_PERCENT else coarse
 
 
 def late_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
-    """Returns the wear from a normalized value that starts to decrease when 3.5 % are used.
+    """Returns the wear from a normalized value that starts to decrease when some percents are used.
 
-    The parameter is the wear per unit of the value, in hundredths of a percent. None if more than
-    half of the value is used, because the wear is then no longer proportional to it.
+    The parameter is the wear per unit of the value, in hundredths of a percent. None where the wear
+    is not proportional to the value, and if the value shows the spare blocks instead of the wear.
     """
     left = value_left(attribute, rows, parameter)
-    if left is None or left[0] > _LATE_MAX:
+    events, gauge = divmod(attribute.raw, 1 << _GAUGE_BITS)
+    reserve = rows.get(_RESERVE)
+    is_exhausted = reserve is not None and 1 <= (reserve.value or 0) < _MIN_RESERVE
+    if left is None or gauge or events >= _MAX_GAUGE_EVENTS or is_exhausted:
         return None
-    return (_LATE_START + parameter / 100 * left[0] if left[0] else _LATE_START / 2), 1.0
+    start, most = _LATE[parameter]
+    if left.used == 0:
+        return None if start > _MAX_LATE_START else Percent(start / 2, 1.0)
+    if left.used > most * parameter / 100 and not left.is_bound:
+        return None
+    used = min(start + left.used, 100.0)
+    return Percent(used, 1.0, left.is_bound or used == 100)
 
 
 def workload_1024ths(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
@@ -169,7 +215,7 @@ def workload_1024ths(attribute: AtaAttribute, rows: Rows, parameter: int) -> Per
     del rows, parameter
     percent = attribute.raw / 1024
     is_valid = attribute.raw != _WORKLOAD_NOT_VALID and percent <= 255
-    return (percent, 1 / 1024) if is_valid else None
+    return Percent(percent, 1 / 1024) if is_valid else None
 
 
 def two_gauges(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
@@ -185,22 +231,22 @@ def two_gauges(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent |
     other_whole, other_part = divmod(attribute.raw >> 16 & 0xFFFF, 256)
     is_other_known = other_part <= 99 and attribute.raw >= 1 << 32
     if part > 99:
-        return (other_whole + other_part / 100, 0.01) if is_other_known else None
+        return Percent(other_whole + other_part / 100, 0.01) if is_other_known else None
     other = other_whole + other_part / 100 if is_other_known else 0.0
-    return min(max(whole + part / 100, other), 255.0), 0.01
+    return Percent(min(max(whole + part / 100, other), 255.0), 0.01)
 
 
 def second_byte(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
     """Returns the wear from a raw value whose second lowest byte is the used percentage."""
     del rows, parameter
-    return float(attribute.raw >> 8 & 0xFF), 1.0
+    return Percent(float(attribute.raw >> 8 & 0xFF), 1.0)
 
 
 def hundreds(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
     """Returns the wear from a raw value whose two lowest bytes count hundredths of a percent."""
     del rows, parameter
     percent = (attribute.raw & 0xFFFF) / 100
-    return None if percent > 255 else (percent, 0.01)
+    return None if percent > 255 else Percent(percent, 0.01)
 
 
 def erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
@@ -215,10 +261,15 @@ def erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | Non
 def low_word_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
     """Returns the wear from a raw value whose bits 0 to 15 are the average number of erase cycles.
 
-    The parameter is the rated number of erase cycles.
+    The parameter is the rated number of erase cycles. If attribute 231 has the value 100 and the
+    raw value 0, the drive is either new or worn out. None if the erase cycles contradict both.
     """
-    del rows
-    return _share(attribute.raw & 0xFFFF, parameter)
+    percent = _share(attribute.raw & 0xFFFF, parameter)
+    left = rows.get(_LIFE_LEFT)
+    is_new_or_worn = left is not None and (left.value, left.raw) == (100, 0)
+    if percent is not None and is_new_or_worn and _MAX_NEW < percent.used < _MIN_WORN:
+        return None
+    return percent
 
 
 def smi_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
@@ -227,12 +278,16 @@ def smi_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent |
     `attribute` is the average number of erase cycles, 167. The rated number is 168. Attribute 169
     is the remaining life in percent, which stays at 0 or at 100 on some firmware. The share of the
     rated erase cycles is returned if the rated number is one that this firmware uses, and if 169
-    agrees or is stuck. Otherwise the remaining life is not known, and None is returned.
+    agrees or is stuck. Otherwise the remaining life is not known, and None is returned. Firmware
+    that counts the moves of wear leveling, 177, reports the rated number correctly (267 captures).
     """
     del parameter
     rated, left = rows.get(_SMI_RATED), rows.get(_SMI_LEFT)
     if rated is None or rated.raw not in _SMI_RATINGS or attribute.raw >= 1 << 16:
         return None
+    moves = rows.get(_SMI_MOVES)
+    if moves is not None and moves.raw > 0:
+        return _share(attribute.raw, rated.raw)
     percent = 100 * attribute.raw / rated.raw
     by_life = None if left is None or left.raw > 100 else 100 - left.raw
     is_stuck = by_life in {0, None} or (by_life == 100 and percent >= 100 - _SMI_MAX_DIFFERENCE)
@@ -263,10 +318,12 @@ def maxio_packed_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> 
     """Returns the wear of a drive with a Maxio controller from the words of attribute 173.
 
     Bits 0 to 15 are the average and bits 16 to 31 the largest number of erase cycles of a block.
-    The rest is as for `maxio_erases`.
+    The rest is as for `maxio_erases`. None if the blocks are erased too unevenly.
     """
     del parameter
-    return _maxio_share(attribute.raw >> 16 & 0xFFFF, attribute.raw & 0xFFFF, rows)
+    largest, average = attribute.raw >> 16 & 0xFFFF, attribute.raw & 0xFFFF
+    is_even = largest <= _MAXIO_MAX_SPREAD * max(average, 1)
+    return _maxio_share(largest, average, rows) if is_even else None
 
 
 def _maxio_share(largest: int, average: int | None, rows: Rows) -> Percent | None:
@@ -285,11 +342,31 @@ def _share(count: int, rated: int) -> Percent | None:
     None if the percentage is not plausible.
     """
     percent = 100 * count / rated
-    return None if percent > _MAX_PERCENT else (percent, 100 / rated)
+    return None if percent > _MAX_PERCENT else Percent(percent, 100 / rated)
 
 
-#: The smallest raw value that is a count of erasures, for `value_from_200`.
-_MIN_ERASES = 1000
+def confirmed_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear from a raw value that is the remaining life, if the erase cycles confirm it.
+
+    Bits 16 to 31 of attribute 173 are the average number of erase cycles. The parameter is the
+    rated number. None if both differ by more than 2 percentage points.
+    """
+    percent, erased = raw_left(attribute, rows, 100), rows.get(_PACKED_ERASES)
+    if percent is None or erased is None:
+        return None
+    by_erases = 100 * (erased.raw >> 16 & 0xFFFF) / parameter
+    return percent if abs(percent.used - by_erases) <= _MAX_PHISON_DIFFERENCE else None
+
+
+def worn_out(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns 100 % as a lower bound if the raw value is 0: no life is left.
+
+    New drives report 0, too. So the average number of erase cycles must have reached the parameter,
+    which is the rated number.
+    """
+    count = next((rows[number].raw for number in _AVERAGE_ERASES if number in rows), 0)
+    is_worn = attribute.raw == 0 and count >= parameter
+    return Percent(100.0, 1.0, is_bound=True) if is_worn else None
 
 
 def unknown(attribute: AtaAttribute, rows: Rows, parameter: int) -> None:
@@ -305,8 +382,10 @@ FORMULAS: Mapping[Formula, Callable[[AtaAttribute, Rows, int], Percent | None]] 
     "raw_used": raw_used,
     "raw_left": raw_left,
     "stuck_left": stuck_left,
+    "confirmed_left": confirmed_left,
     "intel_media_wear": intel_media_wear,
     "late_left": late_left,
+    "worn_out": worn_out,
     "workload_1024ths": workload_1024ths,
     "two_gauges": two_gauges,
     "second_byte": second_byte,

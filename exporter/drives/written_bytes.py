@@ -81,7 +81,7 @@ _MIN_OTHER_UNIT = 10_000
 #: The largest ratio of two counts that agree. Drives update their two counters at different times.
 _MAX_RATIO = 1.05
 #: The makes on which the device statistics are sometimes a random number. If they differ from the
-#: attribute by more than this ratio, the attribute is used.
+#: attribute by more than this ratio, neither is used.
 _RANDOM_STATISTICS = frozenset({"wd", "sandisk_173", "sandisk_value", "sandisk_x35"})
 _MAX_RANDOM_RATIO = 2.0
 
@@ -156,9 +156,9 @@ def ata_written(
         by_rule = _by_rule(makes, counter, rows, block)
         if by_rule is None and identity.rotational:
             by_rule = _of_hard_disk(counter, rows, block)
-        chosen, other = _better(standard, by_rule, makes, block)
-        if other is not None:
-            _reject(fields, counter, other, "the other counter of the drive contradicts it")
+        chosen, rejected = _better(standard, by_rule, makes, block)
+        for each in rejected:
+            _reject(fields, counter, each, "the other counter of the drive contradicts it")
         capacity = identity.capacity_bytes
         if chosen is not None and capacity and chosen.bytes > capacity * _MAX_CAPACITIES:
             _reject(fields, counter, chosen, "it is too large for the capacity")
@@ -174,23 +174,24 @@ def ata_written(
 
 def _better(
     standard: WrittenBytes | None, by_rule: WrittenBytes | None, makes: Sequence[str], block: int
-) -> tuple[WrittenBytes | None, WrittenBytes | None]:
-    """Returns the count to use, and the count that it contradicts; None if there is none.
+) -> tuple[WrittenBytes | None, tuple[WrittenBytes, ...]]:
+    """Returns the count to use, None if there is none, and the counts that are not used.
 
     standard: the count of the device statistics.
     by_rule: the count of the attribute.
     """
     if standard is None or by_rule is None:
-        return standard or by_rule, None
+        return standard or by_rule, ()
     difference = abs(standard.bytes - by_rule.bytes)
     if difference <= (_MAX_RATIO - 1) * standard.bytes + 2 * by_rule.unit_bytes:
-        return replace(standard, is_confirmed=True), None
-    has_restarted = _has_restarted(standard.bytes // block, by_rule.bytes // block)
+        return replace(standard, is_confirmed=True), ()
+    if _has_restarted(standard.bytes // block, by_rule.bytes // block):
+        return by_rule, (standard,)
     is_random = not _RANDOM_STATISTICS.isdisjoint(makes) and (
         standard.bytes > _MAX_RANDOM_RATIO * by_rule.bytes
         or by_rule.bytes > _MAX_RANDOM_RATIO * standard.bytes
     )
-    return (by_rule, standard) if has_restarted or is_random else (standard, by_rule)
+    return (None, (standard, by_rule)) if is_random else (standard, (by_rule,))
 
 
 def _has_restarted(sectors: int, expected: int) -> bool:

@@ -56,7 +56,8 @@ ENDURANCE_USED = MetricDesc(
     "ssd_smart_endurance_used_ratio",
     "Share of its rated endurance that the drive has used, by its own count "
     "(ssd_smart_endurance_source_info). It may exceed 1, and 1 does not mean failure. An eMMC "
-    "reports ranges of 0.1, of which this is the lower bound.",
+    "reports ranges of 0.1, of which this is the lower bound. Some SATA drives stop counting at "
+    "0.99 or 1: they have used at least that much.",
     _DRIVE,
 )
 ENDURANCE_SOURCE = MetricDesc(

@@ -174,9 +174,11 @@ def wear_percent(endurance: Endurance) -> str:
     """Returns the wear in per cent, without a unit: ``57``, or as a range: ``80-90``.
 
     It is a range if the drive reports only steps of more than 1 %. ``100+`` means that such a drive
-    has used its whole endurance.
+    has used its whole endurance. ``99+`` means that the gauge of the drive has stopped there.
     """
     used, step = endurance.used_ratio, endurance.step_ratio
+    if endurance.is_lower_bound:
+        return f"{used * 100:.0f}+"
     if step <= _WHOLE_PERCENT:
         return percent(used).removesuffix(" %")
     return f"{used * 100:.0f}{f'-{(used + step) * 100:.0f}' if used < 1 else '+'}"

@@ -11,7 +11,7 @@ from exporter.drives import firmware, smart_report
 from exporter.drives.assessment.continuity import Continuity
 from exporter.drives.drive_identity import identity_key, is_same_identity
 from exporter.drives.firmware import FirmwareIssue
-from exporter.drives.health import DriveHealth, DriveIdentity, RejectedValue, UnitSource
+from exporter.drives.health import DriveHealth, DriveIdentity, Endurance, RejectedValue, UnitSource
 from exporter.drives.wear_counter import WearObservation
 from exporter.drives.written_bytes import unit_matches_kernel
 from exporter.smart.polling.poll_document import PollDocument
@@ -135,7 +135,7 @@ class DriveRecord:
         return WearObservation(
             at,
             health.power_on_seconds,
-            worn.used_ratio if worn else None,
+            _recorded_ratio(worn) if worn else None,
             worn.step_ratio if worn else None,
             written.bytes if written else None,
             nand.bytes if nand else None,
@@ -236,3 +236,12 @@ def _completed(health: DriveHealth, daily: DriveHealth) -> DriveHealth:
     # smartctl sets these bits only if it reads the logs of a daily poll.
     exit_status = health.exit_status | daily.exit_status & _DAILY_EXIT_BITS
     return replace(health, exit_status=exit_status, **missing)
+
+
+def _recorded_ratio(worn: Endurance) -> float:
+    """Returns the wear for the history.
+
+    A gauge that has stopped at the end of its scale counts as 1, the rated endurance. Otherwise a
+    date would be estimated from its standstill.
+    """
+    return max(worn.used_ratio, 1.0) if worn.is_lower_bound else worn.used_ratio

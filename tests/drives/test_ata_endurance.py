@@ -278,6 +278,12 @@ RULED: tuple[tuple[str, DriveIdentity, AtaAttribute, float], ...] = (
         8,
     ),
     (
+        "sandforce",
+        drive("SandForce Driven SSDs", "ADATA SP900"),
+        row(231, "SSD_Life_Left", 90, 0),
+        12.8,
+    ),
+    (
         "indilinx",
         drive("Indilinx Barefoot based SSDs", "OCZ-VERTEX"),
         row(209, "Remaining_Lifetime_Perc", 44, 44),
@@ -574,7 +580,7 @@ def test_p7_wear_is_not_calculated_from_written_bytes() -> None:
         row(177, "Wear_Leveling_Count", 98, 99),
         row(241, "Total_LBAs_Written", 99, 600_000_000),
     ]
-    assert family_rule(2) == family_endurance(SAMSUNG, table)
+    assert family_rule(2.08) == family_endurance(SAMSUNG, table)
 
 
 # Attributes with another meaning than usual for the make.

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from exporter.drives.ata_endurance import ata_endurance, family_endurance
 from exporter.drives.controllers import CONTROLLERS, Make
-from exporter.drives.health import Endurance, EnduranceSource
+from exporter.drives.health import AtaAttribute, Endurance, EnduranceSource
 from exporter.drives.makes import identify_makes
-from tests.drives.ata_reports import NOTHING, drive, statistics
+from tests.drives.ata_reports import NOTHING, drive, row, statistics
 from tests.drives.controller_examples import (
     EXAMPLES,
     Example,
@@ -79,6 +79,9 @@ def used(make: str, percent: int) -> Endurance | None:
     [
         ("phison", 26, 26, "ata_devstat"),
         ("phison", 40, 40, "ata_devstat"),  # the table may be wrong, too
+        ("phison", 200, None, ""),  # a gross contradiction
+        ("samsung_8x0", 35, 35, "ata_devstat"),
+        ("samsung_8x0", 36, None, ""),
         ("phison", 255, 26, "family_rule"),  # 255 means "not supported"
         ("phison", 0, 26, "family_rule"),  # reset to 0
         ("phison_hdfe", 77, 3.2, "family_rule"),  # random
@@ -88,13 +91,75 @@ def used(make: str, percent: int) -> Endurance | None:
         ("wd", 40, 40, "ata_devstat"),
     ],
 )
-def test_a_wrong_statistic_is_replaced_by_the_rule(
-    make: str, statistic: int, published: float, source: str
+def test_a_wrong_statistic_is_replaced_by_the_rule_or_not_published(
+    make: str, statistic: int, published: float | None, source: str
 ) -> None:
     endurance = used(make, statistic)
+    assert source == ("" if endurance is None else endurance.source.value)
+    ratio = None if endurance is None else endurance.used_ratio
+    assert ratio == (published and pytest.approx(published / 100))
+
+
+@pytest.mark.parametrize(
+    ("erases", "statistic", "published"),
+    [
+        (3150, 59, 315),  # one byte: 315 - 256
+        (3150, 61, 315),
+        (5700, 58, 570),
+        (3150, 130, 130),  # worn out by both
+        (3150, 66, None),  # no restart explains it
+    ],
+)
+def test_an_indicator_that_has_restarted_at_256_is_replaced(
+    erases: int, statistic: int, published: int | None
+) -> None:
+    identity, table = controller_drive("phison_s11")
+    worn = [row(167, "Average", 100, erases) if each.id == 167 else each for each in table]
+    endurance = ata_endurance(statistics((7, 8, statistic)), identity, worn)
+    assert published == (None if endurance is None else round(100 * endurance.used_ratio))
+
+
+# A gauge that has stopped at the end of its scale is a lower bound.
+
+
+@pytest.mark.parametrize(
+    ("statistic", "published", "is_bound"),
+    [
+        (99, 0.99, False),
+        (140, 1.4, False),  # more than the bound is no contradiction
+        (0, 0.99, True),
+        (60, 0.99, True),  # it may have restarted at 256
+    ],
+)
+def test_the_statistics_tell_how_much_more_than_a_lower_bound_is_used(
+    statistic: int, published: float | None, is_bound: bool
+) -> None:
+    worn = [row(177, "Wear_Leveling_Count", 1, 4000)]
+    endurance = ata_endurance(statistics((7, 8, statistic)), drive("Samsung based SSDs"), worn)
+    assert published == (None if endurance is None else pytest.approx(endurance.used_ratio))
+    assert is_bound == (endurance is not None and endurance.is_lower_bound)
+
+
+@pytest.mark.parametrize(
+    ("make", "attribute", "percent"),
+    [
+        ("samsung_hp", row(173, "Wear_Leveling_Count", 1, 2227), 99),
+        ("intel_lenovo", row(233, "Media_Wearout_Indicator", 1, 0), 99),
+        ("kingston_uv", row(231, "SSD_Life_Left", 2, 100), 100),
+        ("micron_client", row(202, "Percent_Lifetime_Remain", 0, 100), 100),
+        ("jmicron", row(173, "Unknown_Attribute", 1, 9000), 199),
+        ("intel_535_late", row(233, "Media_Wearout_Indicator", 25, 0), 100),
+    ],
+)
+def test_a_gauge_that_has_stopped_is_a_lower_bound(
+    make: str, attribute: AtaAttribute, percent: int
+) -> None:
+    identity, table = controller_drive(make)
+    others = [each for each in table if each.id != attribute.id]
+    endurance = family_endurance(identity, [attribute, *others])
     assert endurance is not None
-    assert source == endurance.source.value
-    assert pytest.approx(published / 100) == endurance.used_ratio
+    assert endurance.is_lower_bound
+    assert pytest.approx(percent / 100) == endurance.used_ratio
 
 
 @pytest.mark.parametrize(("statistic", "published"), [(14, 14), (16, 16), (40, None), (5, None)])
@@ -115,7 +180,7 @@ def test_255_is_believed_if_the_drive_is_worn_out() -> None:
     make = next(make for make in CONTROLLERS if make.name == "kingston_uv")
     example = example_of(make)
     worn = [
-        attribute if attribute.id != 231 else type(attribute)(231, "x", 99, "99", 1)
+        attribute if attribute.id != 231 else row(231, "SSD_Life_Left", 1, 99)
         for attribute in table_of(make, example)
     ]
     endurance = ata_endurance(statistics((7, 8, 255)), identity, worn)
@@ -139,7 +204,7 @@ def test_a_rejected_value_is_recorded_with_its_reason() -> None:
 @given(st.integers(0, 255), st.sampled_from(sorted({make.name for make in CONTROLLERS})))
 def test_any_statistic_of_any_controller_yields_a_ratio_or_none(percent: int, make: str) -> None:
     endurance = used(make, percent)
-    assert endurance is None or 0 <= endurance.used_ratio <= 2.55
+    assert endurance is None or 0 <= endurance.used_ratio <= 5
 
 
 def test_without_statistics_the_rule_is_used() -> None:

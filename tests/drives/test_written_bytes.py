@@ -190,12 +190,13 @@ def test_a_count_in_units_of_the_attribute_is_no_count_of_sectors() -> None:
     assert WrittenBytes(15_824 * GIB, GIB, UnitSource.FAMILY_RULE) == written.host_written
 
 
-def test_a_random_count_of_sectors_is_replaced_by_the_attribute() -> None:
+def test_a_random_count_of_sectors_and_the_attribute_are_not_published() -> None:
     """SanDisk's Ultra II has reported 20 PB of sectors and 31 TB in the attribute."""
     sandisk = DRIVES["wd"]
     table = [row(241, "Total_LBAs_Written", 100, 28_711)]
-    written = ata_written(statistics((1, 0x18, 39_590_840_820_000)), sandisk, table)
-    assert WrittenBytes(28_711 * GIB, GIB, UnitSource.FAMILY_RULE) == written.host_written
+    fields = statistics((1, 0x18, 39_590_840_820_000))
+    assert ata_written(fields, sandisk, table).host_written is None
+    assert 2 == len(fields.rejected)
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,32 @@ def test_a_replacement_drive_has_no_estimate_of_the_old_drive(tmp_path: Path) ->
     assert "" == known.watched()["nvme0n1"].wearout_method
 
 
+def test_a_gauge_that_has_stopped_yields_no_date(tmp_path: Path) -> None:
+    """At the value 1 the gauge of the drive stops, so that it would seem to last for ever."""
+    known = Known(tmp_path, history=lambda: WearHistory.open(tmp_path / "history.sqlite"))
+    known.call(SDA)
+    has_date = []
+    for day in range(140):
+        gauge = reports.attribute(177, "Wear_Leveling_Count", 9, value=max(100 - day, 1))
+        report = reports.without(ata("S00001"), "ata_device_statistics")
+        table = {"revision": 1, "table": [gauge]}
+        family = {"model_family": "Samsung based SSDs"}
+        times = {"power_on_time": {"hours": 24 * day}}
+        known.answer(SDA, {**report, **family, **times, "ata_smart_attributes": table})
+        known.live()
+        drive = known.watched()["sda"]
+        has_date.append(bool(drive.wearout_method))
+        known.clock.advance(DAY)
+    assert drive.health is not None
+    assert drive.health.endurance is not None
+    assert (0.99, True) == (
+        drive.health.endurance.used_ratio,
+        drive.health.endurance.is_lower_bound,
+    )
+    assert has_date[98]
+    assert not any(has_date[99:])
+
+
 def test_the_configured_rating_is_used_if_the_drive_reports_no_wear(tmp_path: Path) -> None:
     known = Known(tmp_path, history=lambda: WearHistory.open(tmp_path / "history.sqlite"))
     known.rated["nvme0n1"] = 600 * 10**12

@@ -66,6 +66,11 @@ def test_wear_is_a_range_and_a_problem_if_it_is_certain(
     assert ([] if status is None else [(status, text)]) == found(health)
 
 
+def test_a_gauge_that_has_stopped_is_shown_as_a_lower_bound() -> None:
+    worn = Endurance(0.99, EnduranceSource.FAMILY_RULE, is_lower_bound=True)
+    assert "99+" == wear_percent(worn)
+
+
 @pytest.mark.parametrize(
     ("reserve", "expected"),
     [

@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 from tests.vendor_table.captures import CAPTURES, Capture, read_captures
-from tests.vendor_table.families import table
-from tests.vendor_table.left_out import firmware_family, left_out, model_family
+from tests.vendor_table.families import summary, table
+from tests.vendor_table.left_out import all_shares
 from tests.vendor_table.score import Score, score, share
 
 
@@ -23,6 +23,7 @@ def main() -> int:
     captures = list(read_captures(options.captures))
     total, by_make = score(captures)
     if options.markdown:
+        print(summary(all_shares(captures, total)))
         print(table(by_make), end="")
         return 0
     _print_total(total)
@@ -49,14 +50,8 @@ def _print_total(total: Score) -> None:
 
 
 def _print_left_out(total: Score, captures: list[Capture]) -> None:
-    print("\nwear if the device statistics are hidden: right, wrong, unknown in per cent")
-    for title, counter in (
-        ("in-sample", total.hidden),
-        ("firmware family left out", left_out(captures, firmware_family)),
-        ("model family left out", left_out(captures, model_family)),
-    ):
-        shares = (f"{100 * share(counter, key):8.2f}" for key in ("right", "wrong", "unknown"))
-        print(f"  {title:26}{''.join(shares)}")
+    print("\nwear if the device statistics are hidden: right, bound, wrong, unknown")
+    print(summary(all_shares(captures, total)), end="")
 
 
 def _print_rejected(total: Score) -> None:
@@ -77,7 +72,7 @@ def _print_worst(by_make: dict[str, Score]) -> None:
 
 def _folded(written: Counter[str]) -> Counter[str]:
     return Counter(
-        right=written["right"] + written["right, restarted"],
+        right=sum(count for name, count in written.items() if name.startswith("right")),
         wrong=written["differs"],
         unknown=written["unknown"],
     )

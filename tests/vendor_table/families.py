@@ -1,5 +1,7 @@
 """Renders the table of docs/drives.md: what is read from the drives of each make."""
 
+from collections import Counter
+
 from exporter.drives.wear_table import STATISTICS_RULES, WEAR_RULES
 from exporter.drives.written_table import (
     GIB,
@@ -11,7 +13,7 @@ from exporter.drives.written_table import (
     UNKNOWN,
     WRITTEN_RULES,
 )
-from tests.vendor_table.score import Score
+from tests.vendor_table.score import Score, share
 
 _UNITS = {
     SECTOR: "512 B",
@@ -26,8 +28,8 @@ _UNITS = {
 }
 
 _HEAD = """\
-| make | wear | host bytes | device statistics | captured drives | wear confirmed | contradicted |
-|---|---|---|---|---|---|---|
+| make | wear | host bytes | device statistics | drives | confirmed | lower bound | contradicted |
+|---|---|---|---|---|---|---|---|
 """
 
 
@@ -40,6 +42,15 @@ def table(by_make: dict[str, Score]) -> str:
     return _HEAD + "".join(_line(make, by_make.get(make, Score())) for make in sorted(makes))
 
 
+def summary(counters: dict[str, Counter[str]]) -> str:
+    """Returns the lines of the table of shares; `counters` is keyed by the first column."""
+    names = ("right", "bound", "wrong", "unknown")
+    return "".join(
+        f"| {title} | {' | '.join(f'{100 * share(counter, name):.1f} %' for name in names)} |\n"
+        for title, counter in counters.items()
+    )
+
+
 def _line(make: str, part: Score) -> str:
     cells = (
         make,
@@ -48,6 +59,7 @@ def _line(make: str, part: Score) -> str:
         next((rule.use for rule in STATISTICS_RULES if rule.make == make), ""),
         str(part.drives or ""),
         str(part.hidden["right"] or ""),
+        str(part.hidden["bound"] or ""),
         str(part.hidden["wrong"] or ""),
     )
     return "| " + " | ".join(cells) + " |\n"

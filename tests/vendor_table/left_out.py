@@ -10,8 +10,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
+from exporter.drives.ata_endurance import BOUND_SUFFIX
 from tests.vendor_table.captures import Capture
-from tests.vendor_table.score import hidden_result
+from tests.vendor_table.score import Score, hidden_result
 
 #: A rule is published if at least this many drives of other groups confirm it, and if at most this
 #: share of them contradicts it.
@@ -33,8 +34,17 @@ def model_family(capture: Capture) -> str:
     return _CAPACITY.sub("#", capture.identity.model or "")
 
 
+def all_shares(captures: Iterable[Capture], total: Score) -> dict[str, Counter[str]]:
+    """Returns the results with hidden device statistics, in-sample and left out, by title."""
+    return {
+        "in-sample": total.hidden,
+        "firmware family left out": left_out(captures, firmware_family),
+        "model family left out": left_out(captures, model_family),
+    }
+
+
 def left_out(captures: Iterable[Capture], group: Callable[[Capture], str]) -> Counter[str]:
-    """Returns how many drives are right, wrong and unknown if their own group does not count.
+    """Returns how many drives are right, bound, wrong and unknown if their group does not count.
 
     group: returns the name of the group of a drive.
     """
@@ -43,8 +53,8 @@ def left_out(captures: Iterable[Capture], group: Callable[[Capture], str]) -> Co
     rules = defaultdict(lambda: defaultdict(Counter))
     for capture in captures:
         found, wear = hidden_result(capture), capture.hidden.endurance
-        if found in ("right", "wrong") and wear is not None:
-            rules[wear.rule][group(capture)][found] += 1
+        if found in ("right", "wrong", "bound") and wear is not None:
+            rules[wear.rule.removesuffix(BOUND_SUFFIX)][group(capture)][found] += 1
         elif found == "unknown":
             result["unknown"] += 1
     for groups in rules.values():

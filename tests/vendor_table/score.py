@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from exporter.drives.health import WrittenBytes
+from exporter.drives.health import Endurance, WrittenBytes
 from exporter.drives.wear_table import STATISTICS_RULES
 from tests.vendor_table.captures import Capture
 
@@ -22,6 +22,8 @@ MAX_BYTES_RATIO = 1.05
 MAX_FREE_WRITES = 300
 #: The value of the indicator that means "not supported".
 NOT_SUPPORTED = 255
+#: The value at which the indicator restarts on some drives that have used more.
+RESTART = 256
 #: The makes whose indicator has another meaning or is always wrong.
 NO_REFERENCE = frozenset(rule.make for rule in STATISTICS_RULES if rule.use != "agree")
 
@@ -30,7 +32,8 @@ NO_REFERENCE = frozenset(rule.make for rule in STATISTICS_RULES if rule.use != "
 class Score:
     """The score of all drives, or of the drives of one make.
 
-    Each counter is keyed by "right", "wrong", "unknown" and "no reference".
+    Each counter is keyed by "right", "wrong", "unknown" and "no reference". `published` and
+    `hidden` have the key "bound" for a gauge that has stopped on a drive that has used more.
     """
 
     drives: int = 0
@@ -70,11 +73,6 @@ def _add(part: Score, capture: Capture) -> None:
     part.false_zeros += _is_false_zero(capture)
 
 
-def _percent(capture: Capture, *, hidden: bool) -> float | None:
-    endurance = (capture.hidden if hidden else capture.health).endurance
-    return None if endurance is None else 100 * endurance.used_ratio
-
-
 def _reference(capture: Capture) -> int | None:
     """Returns the used endurance by the device statistics; None if they are not to be believed.
 
@@ -89,25 +87,33 @@ def _reference(capture: Capture) -> int | None:
 
 def _published(capture: Capture) -> str:
     """Compares the published wear with the device statistics."""
-    return _compared(capture, _percent(capture, hidden=False))
+    return _compared(capture, capture.health.endurance)
 
 
 def hidden_result(capture: Capture) -> str:
     """Returns whether the wear without device statistics is right: a key of `Score.hidden`."""
-    return _compared(capture, _percent(capture, hidden=True))
+    return _compared(capture, capture.hidden.endurance)
 
 
-def _compared(capture: Capture, percent: float | None) -> str:
+def _compared(capture: Capture, endurance: Endurance | None) -> str:
+    """Compares a wear with the reference, which is one byte: on some drives it restarts at 256."""
     reference = _reference(capture)
     if reference is None:
         return "no reference"
-    if percent is None:
+    if endurance is None:
         return "unknown"
-    return "right" if abs(percent - reference) <= MAX_DIFFERENCE else "wrong"
+    percent = 100 * endurance.used_ratio
+    if min(abs(percent - reference), abs(percent % RESTART - reference)) <= MAX_DIFFERENCE:
+        return "right"
+    return "bound" if endurance.is_lower_bound and percent <= reference else "wrong"
 
 
 def _written(capture: Capture, count: WrittenBytes | None) -> str:
-    """Compares a count with the device statistics. A count that restarted at 2^32 is right, too."""
+    """Compares a count with the device statistics.
+
+    A count is right, too, if the statistics restarted at 2^32 sectors, or if they contain the raw
+    value of the attribute, which does not count sectors.
+    """
     reference = capture.statistics_bytes
     if reference is None:
         return "no reference"
@@ -117,6 +123,8 @@ def _written(capture: Capture, count: WrittenBytes | None) -> str:
     tolerance = (MAX_BYTES_RATIO - 1) * reference + 2 * count.unit_bytes
     if abs(count.bytes - reference) <= tolerance:
         return "right"
+    if reference // block == count.bytes // count.unit_bytes:
+        return "right, other unit"
     restart = (1 << 32) * block
     distance = (count.bytes - reference) % restart
     has_restarted = count.bytes > reference and min(distance, restart - distance) <= 0.02 * restart
