@@ -8,7 +8,7 @@ import argparse
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from exporter.smart.polling.poll_scheduler import PollScheduler, PollSettings
 from exporter.smart.polling.poll_timing import Target
 from exporter.smart.smartctl import Address
 from tests.rig import drive_shim
+from tests.smartctl_versions import emulated
 from tests.smartctl_versions.scenes import Scene, scenes
 
 #: The path of the simulated drive: a number that exists on no machine.
@@ -55,11 +56,15 @@ def main() -> int:
     """
     parser = argparse.ArgumentParser(prog="make smartctl-versions")
     parser.add_argument("directory", type=Path, help="with VERSION/smartctl for each version")
-    directory = parser.parse_args().directory
+    parser.add_argument("--emulated", action="store_true", help="the drives of `make lab` instead")
+    options = parser.parse_args()
+    directory = options.directory
     programs = {path.parent.name: path for path in sorted(directory.glob("*/smartctl"))}
     if not programs:
         print(f"no VERSION/smartctl in {directory}", file=sys.stderr)
         return 2
+    if options.emulated:
+        return emulated_drives(programs)
     are_equal = True
     print("| drive | version | result | exit status | only in the last version | values |")
     print("|---|---|---|---|---|---|")
@@ -78,6 +83,18 @@ def main() -> int:
                 values = ", ".join(f"{name}: {text}" for name, text in different.items()) or "equal"
                 row = (scene.name, version, found.result, found.status, lacks, values)
                 print(f"| {' | '.join(map(str, row))} |", flush=True)
+    return 0 if are_equal else 1
+
+
+def emulated_drives(programs: Mapping[str, Path]) -> int:
+    """Prints a line per version, and each difference from the last one. Returns 0 without any."""
+    found = emulated.checks(programs)
+    last = list(found.values())[-1]
+    are_equal = True
+    for version, checked in found.items():
+        different = list(emulated.differences(last, checked))
+        print("\n  ".join((f"{version}: {len(checked)} drives", *(different or ["all equal"]))))
+        are_equal &= not different
     return 0 if are_equal else 1
 
 
