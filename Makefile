@@ -114,7 +114,7 @@ scenes: dev  ## Score the verdicts on simulated drives whose true state is known
 month: test-packages dev  ## Evaluate the rules on a simulated month of a healthy host, a busy shop and ten gradual faults (25 minutes; ARGS=--days=3)
 	$(BIN)/python -m tests.month $(ARGS)
 
-smartctl-versions: test-packages dev  ## Compare what versions of smartctl report (SMARTCTLS=DIR with VERSION/smartctl; ARGS=--emulated in a virtual machine, after make lab)
+smartctl-versions: test-packages dev  ## Compare what versions of smartctl report (SMARTCTLS=DIR with VERSION/smartctl; ARGS=emulated in a virtual machine, after make lab)
 	$(BIN)/python -m tests.smartctl_versions $(SMARTCTLS) $(ARGS)
 
 corpus: dev  ## Parse real smartctl outputs (../shared/smartctl-corpus) and compare with the expected results

@@ -56,14 +56,20 @@ def main() -> int:
     """
     parser = argparse.ArgumentParser(prog="make smartctl-versions")
     parser.add_argument("directory", type=Path, help="with VERSION/smartctl for each version")
-    parser.add_argument("--emulated", action="store_true", help="the drives of `make lab` instead")
+    parser.add_argument(
+        "drives",
+        nargs="?",
+        choices=("simulated", "emulated"),
+        default="simulated",
+        help="emulated: those of `make lab`",
+    )
     options = parser.parse_args()
     directory = options.directory
     programs = {path.parent.name: path for path in sorted(directory.glob("*/smartctl"))}
     if not programs:
         print(f"no VERSION/smartctl in {directory}", file=sys.stderr)
         return 2
-    if options.emulated:
+    if options.drives == "emulated":
         return emulated_drives(programs)
     are_equal = True
     print("| drive | version | result | exit status | only in the last version | values |")
