@@ -26,10 +26,10 @@ def serials(output: bytes) -> Iterator[str]:
 def wwns(output: bytes) -> Iterator[str]:
     """Yields the hexadecimal digits of the WWNs in an output of smartctl.
 
-    They are computed from numbers in JSON, which may follow other text. Nothing is yielded for an
-    output without JSON.
+    They are computed from numbers in JSON, beside which other text may stand. Nothing is yielded
+    for an output without JSON.
     """
-    yield from _wwns(_embedded_json(output))
+    yield from _wwns(_parse_json(output[output.find(b"{") : output.rfind(b"}") + 1]))
 
 
 def redact_output(output: bytes, redactor: Redactor) -> bytes:
@@ -44,17 +44,6 @@ def redact_output(output: bytes, redactor: Redactor) -> bytes:
         text = _WWN_NUMBER.sub(lambda match: f'"{match[1]}": 0', redactor.text(_decode(output)))
         return text.encode("utf-8", "surrogateescape")
     return (json.dumps(_redact_json(report, redactor), indent=2) + "\n").encode()
-
-
-def _embedded_json(output: bytes) -> Any:
-    """Returns the JSON object in a text; None if there is none, or it has too many levels."""
-    text = _decode(output)
-    try:
-        value, _ = json.JSONDecoder().raw_decode(text, max(text.find("{"), 0))
-        _check_depth(value)
-    except (ValueError, RecursionError):
-        return None
-    return value
 
 
 def _parse_json(output: bytes) -> Any:

@@ -40,10 +40,11 @@ def test_redacted_report_keeps_everything_but_identifiers() -> None:
     assert expected == found
 
 
-def test_wwns_are_found_in_json_after_other_text() -> None:
+def test_wwns_are_found_in_json_beside_other_text() -> None:
     """smartctl 7.0 to 7.2 print the start of the log of pending defects before the JSON."""
-    output = b"  Pending defect count:" + json.dumps(REPORT).encode()
-    assert WWN in set(smartctl_capture.wwns(output))
+    report = json.dumps(REPORT).encode()
+    for output in (b"  Pending defect count:" + report, report + b"\nother text\n"):
+        assert WWN in set(smartctl_capture.wwns(output))
 
 
 outputs = st.one_of(

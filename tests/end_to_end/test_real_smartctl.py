@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,7 @@ from tests.end_to_end.programs import need
 from tests.end_to_end.waiting import SOON, await_page
 from tests.rig import drive_shim, nvme_shim
 from tests.rig.nvme_shim import Health
-from tests.rig.sata_shim import SataDrive
-from tests.rig.scsi_shim import SasDrive
+from tests.smartctl_versions.scenes import SAS, SATA
 
 pytestmark = pytest.mark.real
 
@@ -111,20 +111,7 @@ def test_every_field_of_an_nvme_drive_reaches_the_page(tmp_path: Path) -> None:
 def test_a_sas_drive_with_pending_defects_is_read(tmp_path: Path) -> None:
     """smartctl up to 7.3 ends with an exception instead of the JSON of such a drive."""
     need("smartctl", "cc")
-    drive = SasDrive(
-        capacity_bytes=CAPACITY,
-        errors={
-            2: (3, 4, 5, 12, 13, 14_000_000_017_000, 2),
-            3: (13, 14, 15, 42, 43, 24_000_000_019_000, 1),
-        },
-        percent_used=29,
-        power_on_minutes=7_017 * 60,
-        celsius=37,
-        trip_celsius=68,
-        grown_defects=30,
-        pending_defects=((100, 12_345), (101, 23_456)),
-        phy_errors=((1, 2, 3, 4),),
-    )
+    drive = replace(SAS, pending_defects=((100, 12_345), (101, 23_456)))
     expected = {
         "ssd_device_up": 1,
         "ssd_smart_healthy": 1,
@@ -133,7 +120,7 @@ def test_a_sas_drive_with_pending_defects_is_read(tmp_path: Path) -> None:
         "ssd_smart_reallocated_sectors_total": 30,
         "ssd_smart_media_errors_total": 3,
         "ssd_smart_host_written_bytes_total": 14_000_000 * 10**6,
-        "ssd_smart_power_on_seconds_total": 7_017 * 3600,
+        "ssd_smart_power_on_seconds_total": (7_017 * 60 + 13) * 60,
     }
     page = page_of(tmp_path, drive.answers(), "sdzzz1657", "scsi")
     assert expected == {name: page.value(name, device="sdzzz1657") for name in expected}
@@ -141,12 +128,6 @@ def test_a_sas_drive_with_pending_defects_is_read(tmp_path: Path) -> None:
 
 def test_a_sata_drive_behind_a_sas_controller_is_read(tmp_path: Path) -> None:
     need("smartctl", "cc")
-    drive = SataDrive(
-        capacity_bytes=CAPACITY,
-        attributes={5: (0x33, 100, 17), 9: (0x32, 99, 7_017), 194: (0x22, 63, 37)},
-        thresholds={5: 10},
-        statistics={(1, 0x10): 7_017, (1, 0x18): 4_000_000_000, (6, 0x18): 9, (7, 0x08): 29},
-    )
     expected = {
         "ssd_device_up": 1,
         "ssd_smart_healthy": 1,
@@ -156,7 +137,7 @@ def test_a_sata_drive_behind_a_sas_controller_is_read(tmp_path: Path) -> None:
         "ssd_smart_host_written_bytes_total": 4_000_000_000 * 512,
         "ssd_smart_power_on_seconds_total": 7_017 * 3600,
     }
-    page = page_of(tmp_path, drive.answers(), "sdzzz1657", "sat")
+    page = page_of(tmp_path, SATA.answers(), "sdzzz1657", "sat")
     assert expected == {name: page.value(name, device="sdzzz1657") for name in expected}
 
 

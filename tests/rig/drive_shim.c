@@ -6,7 +6,8 @@
 
    NVMe, numbers decimal: identify-CNS to Identify, log-LID to Get Log Page.
 
-   SCSI, numbers hexadecimal: inquiry, vpd-PAGE, log-PAGE-SUBPAGE, mode-PAGE (to MODE SENSE(6)), capacity-10, capacity-16, defects, sense.
+   SCSI, numbers hexadecimal: inquiry, vpd-PAGE, log-PAGE-SUBPAGE, mode-PAGE (to MODE SENSE(6)),
+   capacity-10, capacity-16, defects, sense.
 
    ATA through SCSI (SAT), numbers hexadecimal: data-COMMAND-FEATURE-LOG is the data of a command,
    of a log from its first page on; registers-COMMAND-FEATURE contains error, count, LBA low, mid

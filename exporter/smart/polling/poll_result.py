@@ -76,13 +76,12 @@ def poll_result(finished: Finished, form: Form = Form.JSON) -> tuple[PollResult,
         if from_text is None:
             return *_result_without_report(finished, e), {}
         report = from_text
-    return *_result_of_report(finished.status, report), report
+    status = 0 if _ended_early(finished) else finished.status
+    return *_result_of_report(status, report), report
 
 
 def _result_of_report(status: int, report: Json) -> tuple[PollResult, str]:
     messages = tuple(_messages(report))
-    if _ENDED_EARLY in messages:
-        return PollResult.SUCCESS, ""
     if status == smartctl.STANDBY_STATUS:
         return _standby_result(messages)
     if status & (_COMMAND_LINE | _DEVICE_OPEN):
@@ -103,10 +102,15 @@ def _text_report(finished: Finished) -> Json | None:
         return None
     program = Fields(report).get("smartctl")
     facts = program if isinstance(program, Mapping) else {}
-    if smartctl.JSON_EXCEPTION not in finished.output:
+    if not _ended_early(finished):
         return {**report, "smartctl": {**facts, "exit_status": finished.status}}
     note = {"string": _ENDED_EARLY, "severity": "information"}
-    return {**report, "smartctl": {**facts, "messages": [*(facts.get("messages") or ()), note]}}
+    return {**report, "smartctl": {**facts, "messages": [note, *(facts.get("messages") or ())]}}
+
+
+def _ended_early(finished: Finished) -> bool:
+    """True if smartctl ended with an exception. Its status 1 then says nothing about the drive."""
+    return smartctl.JSON_EXCEPTION in finished.output
 
 
 def has_exited(finished: Finished) -> bool:
