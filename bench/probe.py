@@ -16,8 +16,8 @@ from pathlib import Path
 
 from bench.machine import slowness
 from bench.rows import Row, show_progress
+from exporter.config.profiles import MIB, ON_BY_DEFAULT, PROFILES
 from exporter.probe.cache_cliff import GIB, CliffRules, TraceSample, cache_cliff
-from exporter.probe.profiles import MIB, ON_BY_DEFAULT, PROFILES
 from tests.probe.traces import Noise, active, steps
 from tests.rig.cgroup import RigUnavailable
 from tests.rig.probed_disk import ProbedDisk, probed_disk

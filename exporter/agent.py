@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from exporter import logs, service
-from exporter.clock import SystemClock
-from exporter.errors import ConfigError
 from exporter.programs.children import SystemChildren
+from exporter.runtime import logs, service
+from exporter.runtime.clock import SystemClock
+from exporter.runtime.errors import ConfigError
+from exporter.runtime.threads import lower_priority
 from exporter.smart.document_directory import DocumentWriter
 from exporter.smart.polling.poll_document import Heartbeat, PollDocument
 from exporter.smart.polling.poller import HEARTBEAT_SECONDS, Poller, PollingPlan
-from exporter.threads import lower_priority
 
 log = logging.getLogger(__name__)
 

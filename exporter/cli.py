@@ -14,13 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from exporter import __version__, command_help, logs
+from exporter import __version__, command_help
 from exporter.commands.registry import COMMANDS, Command
-from exporter.config import COLLECTORS, Settings
+from exporter.config.settings import COLLECTORS, Settings
 from exporter.config_validation import parse_record, validated
-from exporter.errors import ConfigError
-from exporter.printable import printable_output
-from exporter.threads import TimeLimitedCall
+from exporter.runtime import logs
+from exporter.runtime.errors import ConfigError
+from exporter.runtime.printable import printable_output
+from exporter.runtime.threads import TimeLimitedCall
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -296,7 +297,8 @@ def _print_once(chosen: Settings, output: Path | None) -> None:
         ConfigError: the file cannot be written. An earlier file is unchanged. If this is known
             before the drives are queried, none is queried.
     """
-    from exporter import daemon, output_file  # noqa: PLC0415
+    from exporter import daemon  # noqa: PLC0415
+    from exporter.runtime import output_file  # noqa: PLC0415
 
     if output is None:
         daemon.print_page(chosen, dict(os.environ), sys.stdout.buffer)

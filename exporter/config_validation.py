@@ -1,4 +1,4 @@
-"""Converts TOML values to the records of `exporter.config`, and validates settings.
+"""Converts TOML values to the records of `exporter.config.settings`, and validates settings.
 
 The fields of the dataclasses define the keys and their types, so each setting is declared once.
 pydantic could do the same, but it takes 24 MB of memory (measured), which is too much on a database
@@ -13,11 +13,18 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from exporter.config import COLLECTORS, ProbeSettings, Settings, device_filter, regular_expression
-from exporter.errors import CommandError, ConfigError
-from exporter.probe import budget_ledger, profiles
-from exporter.probe.gate import GateRules
-from exporter.probe.profiles import PROFILES, Profile
+from exporter.config import profiles
+from exporter.config.gate_rules import GateRules
+from exporter.config.profiles import PROFILES, Profile
+from exporter.config.settings import (
+    COLLECTORS,
+    ProbeSettings,
+    Settings,
+    device_filter,
+    regular_expression,
+)
+from exporter.probe import budget_ledger
+from exporter.runtime.errors import CommandError, ConfigError
 from exporter.smart import addressing, smartctl
 from exporter.smart.smartctl import Address, Logs
 from exporter.web.listen import parse_address
@@ -46,7 +53,7 @@ _TYPE_NAMES = {
 def parse_record(kind: type[R], values: Mapping[str, Any], where: str, base: R | None = None) -> R:
     """Returns a record of type `kind` with the given values.
 
-    kind: a dataclass of `exporter.config` or of a module that it uses.
+    kind: a dataclass of `exporter.config.settings` or of a module that it uses.
     values: a TOML table, keyed by setting.
     where: the dotted key of the table, for error messages; empty at the top level.
     base: supplies the values that are missing in `values`. None means that the defaults apply.

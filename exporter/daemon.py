@@ -12,25 +12,26 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO
 
-from exporter import __version__, logs, service
-from exporter.clock import Clock, SystemClock
-from exporter.config import Settings
-from exporter.drive_journal import DriveJournal
-from exporter.errors import ConfigError
-from exporter.live_pages import LivePages
+from exporter import __version__
+from exporter.config.settings import Settings
+from exporter.io.drive_journal import DriveJournal
 from exporter.metrics.exposition import render
 from exporter.metrics.page import PageCache
 from exporter.monitor import Monitor
-from exporter.privileges import as_owner
+from exporter.pages.live_pages import LivePages
 from exporter.programs.command import SystemRunner
-from exporter.service import Signals
-from exporter.state import (
+from exporter.runtime import logs, service
+from exporter.runtime.clock import Clock, SystemClock
+from exporter.runtime.errors import ConfigError
+from exporter.runtime.privileges import as_owner
+from exporter.runtime.service import Signals
+from exporter.runtime.state import (
     StateFile,
     check_state_directory,
     existing_directory,
     open_state_file,
 )
-from exporter.threads import LoopThread, PeriodicThread
+from exporter.runtime.threads import LoopThread, PeriodicThread
 from exporter.web import listen, security
 from exporter.web.server import HttpServer
 from exporter.web.site import Site

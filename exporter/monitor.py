@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exporter import __version__
-from exporter.clock import Clock
-from exporter.collector_status import CollectorStatus
-from exporter.config import Settings, device_filter
+from exporter.config.settings import Settings, device_filter
+from exporter.families.desc import Sample
 from exporter.io import accumulators, drive_events, last_roles
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
@@ -23,7 +22,6 @@ from exporter.io.service_watch import ServiceWatch
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
 from exporter.io.survey import TopologySurvey
 from exporter.linux import softirqs, softnet_stat
-from exporter.linux.files import Parsed
 from exporter.metrics import (
     compat_collector,
     cpu_collector,
@@ -33,16 +31,18 @@ from exporter.metrics import (
     probe_collector,
 )
 from exporter.metrics.client_library import ProcessCollector
-from exporter.metrics.desc import Sample
 from exporter.probe.results import ProbeWindows
 from exporter.probe.slc_results import SlcResult, SlcResultStore
 from exporter.programs.command import Runner, version
+from exporter.runtime.clock import Clock
+from exporter.runtime.collector_status import CollectorStatus
+from exporter.runtime.errors import Parsed
 
 if TYPE_CHECKING:
     from exporter.drives.health import DriveHealth
     from exporter.linux.device import Device
     from exporter.metrics.smart_collector import SmartCollector
-    from exporter.probe_monitor import ProbeMonitor
+    from exporter.probe.probe_monitor import ProbeMonitor
     from exporter.programs.children import Children
     from exporter.smart.health_monitor import HealthMonitor
     from exporter.wear.wear_history import WearHistory
@@ -262,7 +262,7 @@ class Monitor:
                 "set --state.directory"
             )
             return None
-        from exporter.probe_monitor import ProbeMonitor  # noqa: PLC0415
+        from exporter.probe.probe_monitor import ProbeMonitor  # noqa: PLC0415
 
         return ProbeMonitor(
             self.settings,

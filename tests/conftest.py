@@ -12,7 +12,7 @@ from xdist.remote import Producer
 
 import exporter.agent  # noqa: F401 - see below
 from exporter.commands.registry import COMMANDS
-from exporter.logs import BoundedHandler
+from exporter.runtime.logs import BoundedHandler
 from tests import workers
 from tests.fuzz import IS_RANDOM, examples
 

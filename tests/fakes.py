@@ -3,9 +3,9 @@
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 
-from exporter.clock import SystemClock
-from exporter.errors import CommandError
 from exporter.programs.child import End, Finished
+from exporter.runtime.clock import SystemClock
+from exporter.runtime.errors import CommandError
 
 
 class FakeClock:

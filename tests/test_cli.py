@@ -14,8 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from exporter import __version__, command_help
 from exporter.cli import command_parser, main, parser, settings
 from exporter.commands.registry import COMMANDS
-from exporter.config import COLLECTORS, Settings
-from exporter.errors import ConfigError
+from exporter.config.settings import COLLECTORS, Settings
+from exporter.runtime.errors import ConfigError
 from tests.duration import PATIENCE_SECONDS
 from tests.stand_ins.smartctl import StandIn
 

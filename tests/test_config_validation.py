@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from exporter.config import COLLECTORS, DeviceSettings, Settings, SmartDrive, SmartSettings
+from exporter.config.drive_class import DriveClass
+from exporter.config.settings import COLLECTORS, DeviceSettings, Settings, SmartDrive, SmartSettings
 from exporter.config_validation import parse_record, validated
-from exporter.errors import ConfigError
-from exporter.io.drive_class import DriveClass
+from exporter.runtime.errors import ConfigError
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from exporter.clock import SystemClock
-from exporter.config import COLLECTORS, Paths, Settings
+from exporter.config.settings import COLLECTORS, Paths, Settings
 from exporter.daemon import _Threads
-from exporter.errors import NotAvailable
 from exporter.monitor import Monitor
+from exporter.runtime.clock import SystemClock
+from exporter.runtime.errors import NotAvailable
 from tests.linux import trees
 from tests.linux.trees import Sys
 

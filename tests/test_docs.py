@@ -9,7 +9,7 @@ import pytest
 
 from exporter.cli import command_parser, parser
 from exporter.commands.registry import COMMANDS
-from exporter.config import COLLECTORS, Settings
+from exporter.config.settings import COLLECTORS, Settings
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

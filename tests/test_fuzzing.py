@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from exporter.errors import ExporterError
+from exporter.runtime.errors import ExporterError
 from tests.duration import wait_until
 from tests.fuzzing.__main__ import seed_files, write_corpus
 from tests.fuzzing.targets import EXAMPLES, SEEDS, TARGETS

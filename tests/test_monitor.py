@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.config import Paths, Settings
+from exporter.config.settings import Paths, Settings
 from exporter.metrics.exposition import render
 from exporter.monitor import Monitor
 from tests.fakes import FakeChildren, FakeClock

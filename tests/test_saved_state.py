@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporter.config import Paths, ProbeSettings, Settings
-from exporter.errors import ParseError
+from exporter.config.settings import Paths, ProbeSettings, Settings
 from exporter.io.accumulators import MonotonicCounter, counter_state
 from exporter.metrics.exposition import render
 from exporter.monitor import Monitor
@@ -25,8 +24,9 @@ from exporter.probe.budget_ledger import Ledger, Reservation, SpentBytes
 from exporter.probe.cliff_result import CacheCliff, CliffResult, WritePhase
 from exporter.probe.host_lock import ProbePidFile
 from exporter.probe.slc_results import SlcResult
+from exporter.runtime.errors import ParseError
+from exporter.runtime.state import VERSION, StateFile
 from exporter.smart.inventory import KnownDrive
-from exporter.state import VERSION, StateFile
 from tests.fakes import FakeChildren, FakeClock, FakeRunner
 from tests.fuzz import examples
 

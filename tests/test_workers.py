@@ -34,7 +34,7 @@ def test_a_file_that_is_split_has_no_fixture_for_all_its_tests() -> None:
 def test_one_process_runs_all_tests_of_a_file() -> None:
     """Fails if a new version of pytest-xdist or pytest does not use the scheduler."""
     argv = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-n", "2"]
-    files = "tests/test_drive_journal.py", "tests/test_collector_status.py"
+    files = "tests/io/test_drive_journal.py", "tests/runtime/test_collector_status.py"
     ended = subprocess.run(
         [*argv, "--dist=loadgroup", *files],
         capture_output=True,

@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 from grafana_foundation_sdk.models.dashboard import Threshold
 
-from exporter.io.verdict import SaturationRules
+from exporter.config.disk_rules import SaturationRules
 
 Steps = tuple[Threshold, ...]
 

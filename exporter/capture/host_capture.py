@@ -13,12 +13,12 @@ from itertools import count
 from pathlib import Path
 from typing import TextIO
 
-from exporter import untrusted_file
 from exporter.capture import identity_redaction, proc_capture, smartctl_capture, sysfs_capture
 from exporter.capture.redactor import Redactor
 from exporter.capture.sysfs_capture import Directory, File, TreeEntry
-from exporter.config import Paths
-from exporter.errors import ConfigError
+from exporter.config.settings import Paths
+from exporter.runtime import untrusted_file
+from exporter.runtime.errors import ConfigError
 
 #: The largest size of a capture, in bytes. The capture of a host with 200 drives has 2 MB.
 _MAX_CAPTURE_BYTES = 64 << 20

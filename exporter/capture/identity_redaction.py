@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 
 from exporter.capture.redactor import Redactor
-from exporter.errors import ParseError
 from exporter.linux import scsi_sysfs
+from exporter.runtime.errors import ParseError
 
 _NAMED = re.compile(r"(naa|eui)\.([0-9A-Fa-f]{16}|[0-9A-Fa-f]{32})")
 _NVME = re.compile(r"nvme\.([0-9a-f]{1,8})-((?:[0-9a-f]{2})*)-((?:[0-9a-f]{2})*)-([0-9a-f]{8})")

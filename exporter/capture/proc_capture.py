@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from exporter.capture.redactor import Redactor
-from exporter.errors import SourceError
 from exporter.linux import files, mountinfo
 from exporter.linux.mountinfo import Mount
 from exporter.linux.mysql import mysqld
 from exporter.linux.mysql.mysql_directories import RoleDirectory
 from exporter.linux.mysql.mysqld import MysqlServer
+from exporter.runtime.errors import SourceError
 
 #: The files that are recorded unchanged, because they contain only numbers and texts of the kernel.
 _UNCHANGED_FILES = (

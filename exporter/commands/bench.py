@@ -21,8 +21,8 @@ from exporter.commands.common import (
     system_tools,
 )
 from exporter.commands.registry import Command
-from exporter.config import Settings
-from exporter.errors import CommandError, ConfigError, SourceError
+from exporter.config.profiles import Profile
+from exporter.config.settings import Settings
 from exporter.measurement import run_facts, session
 from exporter.measurement.figures import blocks, size, span
 from exporter.measurement.session import (
@@ -36,9 +36,9 @@ from exporter.measurement.session import (
 from exporter.probe.filling import bytes_to_fill, fill_seconds
 from exporter.probe.fio_run import ProfileResult
 from exporter.probe.production_load import GuardSampler
-from exporter.probe.profiles import Profile
 from exporter.report import terminal
 from exporter.report.content import Report
+from exporter.runtime.errors import CommandError, ConfigError, SourceError
 
 #: After a cell with one of these results no further cell runs: it would fail too, or it would
 #: disturb production.

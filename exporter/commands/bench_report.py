@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from exporter.config.profiles import Profile, Rw
 from exporter.measurement import figures
 from exporter.measurement.figures import blocks, latency, speed
 from exporter.probe.fio_report import JobResult, Op, OpResult
 from exporter.probe.fio_run import HostShareRules, ProfileResult, RunOutcome, host_share_of_run
-from exporter.probe.profiles import Profile, Rw
 from exporter.report.content import Chart, ChartLine, Report, Table
 from exporter.report.formatting import number
 

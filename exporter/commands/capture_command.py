@@ -11,7 +11,7 @@ from pathlib import Path
 from exporter.capture import host_capture
 from exporter.commands import smart_reader
 from exporter.commands.registry import Command
-from exporter.config import Settings
+from exporter.config.settings import Settings
 
 
 def _add_arguments(p: argparse.ArgumentParser) -> None:

@@ -15,11 +15,11 @@ from typing import Any, TextIO
 
 from exporter.commands import check_table, pysmart_comparison, smart_reader
 from exporter.commands.registry import Command
-from exporter.config import Settings
+from exporter.config.settings import Settings
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.printable import with_control_characters
 from exporter.programs.command import SystemRunner
+from exporter.runtime.printable import with_control_characters
 from exporter.smart.drive_problems import Answers, CheckThresholds, Problem, Status, problems
 
 

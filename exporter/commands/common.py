@@ -5,14 +5,14 @@ import os
 import sys
 from pathlib import Path
 
-from exporter.clock import SystemClock
-from exporter.config import Settings
-from exporter.errors import ConfigError
+from exporter.config.settings import Settings
 from exporter.measurement.admission import Streams
 from exporter.measurement.session import MeasurementOptions, MeasurementTools
 from exporter.probe.fio import RegionFio, SystemFio
 from exporter.programs.command import SystemRunner
-from exporter.state import existing_directory
+from exporter.runtime.clock import SystemClock
+from exporter.runtime.errors import ConfigError
+from exporter.runtime.state import existing_directory
 
 
 def add_measurement_arguments(p: argparse.ArgumentParser) -> None:

@@ -10,13 +10,13 @@ from typing import Any, TextIO
 
 from exporter.commands.common import required_state_directory
 from exporter.commands.registry import Command
-from exporter.config import Settings
-from exporter.errors import ConfigError
-from exporter.printable import printable
-from exporter.privileges import as_owner
+from exporter.config.settings import Settings
+from exporter.runtime.errors import ConfigError
+from exporter.runtime.printable import printable
+from exporter.runtime.privileges import as_owner
+from exporter.runtime.state import StateFile
 from exporter.smart import forgetting
 from exporter.smart.inventory import Inventory
-from exporter.state import StateFile
 
 
 def run(name: str, directory: Path, kept_inventory: Any, out: TextIO) -> int:

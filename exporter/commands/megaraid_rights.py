@@ -14,8 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.errors import SourceError
 from exporter.linux import capabilities, files
+from exporter.runtime.errors import SourceError
 from exporter.smart.polling.poll_result import PollResult
 
 _NODE = "megaraid_sas_ioctl_node"

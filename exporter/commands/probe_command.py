@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from exporter.clock import Clock, SystemClock
 from exporter.commands import probe_report
 from exporter.commands.common import (
     add_measurement_arguments,
@@ -20,8 +19,8 @@ from exporter.commands.common import (
     system_tools,
 )
 from exporter.commands.registry import Command
-from exporter.config import Settings
-from exporter.errors import CommandError, ConfigError
+from exporter.config.profiles import Profile
+from exporter.config.settings import Settings
 from exporter.linux import files
 from exporter.measurement import run_facts, session, target
 from exporter.measurement.session import (
@@ -33,15 +32,16 @@ from exporter.measurement.session import (
     MeasurementTools,
     measuring,
 )
-from exporter.printable import printable
-from exporter.privileges import as_owner
 from exporter.probe.budget import ProbeBudget
 from exporter.probe.filling import bytes_to_fill, filled_bytes
 from exporter.probe.fio_run import RunOutcome
 from exporter.probe.host_lock import HostLock
 from exporter.probe.production_load import GuardSampler
-from exporter.probe.profiles import Profile
 from exporter.report.content import Report
+from exporter.runtime.clock import Clock, SystemClock
+from exporter.runtime.errors import CommandError, ConfigError
+from exporter.runtime.printable import printable
+from exporter.runtime.privileges import as_owner
 
 #: The time to start fio and to check the probe file, in seconds. It is added to the runtime of the
 #: profiles.

@@ -11,6 +11,7 @@ from enum import Enum
 from itertools import accumulate
 from typing import Any
 
+from exporter.config.profiles import KIB, Profile, Sync
 from exporter.measurement import figures
 from exporter.measurement.figures import blocks, latency, speed
 from exporter.probe import results
@@ -22,7 +23,6 @@ from exporter.probe.fio_run import (
     host_share_of_run,
     is_host_limited,
 )
-from exporter.probe.profiles import KIB, Profile, Sync
 from exporter.probe.steady_state import SteadyState, SteadyStateRules, deviation
 from exporter.report.content import Chart, ChartLine, Report, Table
 from exporter.report.formatting import number

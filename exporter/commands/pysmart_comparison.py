@@ -10,9 +10,9 @@ from typing import TextIO
 
 from exporter.drives.health import DriveReport, Protocol, WrittenBytes
 from exporter.drives.smart_report import parse_report
-from exporter.errors import SourceError
-from exporter.printable import printable
 from exporter.programs.command import StatusRunner
+from exporter.runtime.errors import SourceError
+from exporter.runtime.printable import printable
 from exporter.smart import smartctl
 from exporter.smart.polling.poll_document import PollDocument
 from exporter.smart.second_opinion import Opinion, Value, second_opinion

@@ -17,14 +17,14 @@ from typing import TextIO, cast
 
 from exporter.commands import check, check_table
 from exporter.commands.registry import Command
-from exporter.config import Settings
+from exporter.config.settings import Settings
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.errors import ConfigError
-from exporter.printable import printable, with_control_characters
 from exporter.reading import read_details, read_values
 from exporter.reading.read_input import STANDARD_INPUT, Document, Stream, documents
 from exporter.reading.read_values import ReadDrive
 from exporter.report.formatting import encodable
+from exporter.runtime.errors import ConfigError
+from exporter.runtime.printable import printable, with_control_characters
 from exporter.smart.drive_problems import Answers, CheckThresholds
 
 #: The exit status if a document cannot be read.

@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from exporter.config import Settings
+from exporter.config.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

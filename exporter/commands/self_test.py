@@ -11,12 +11,12 @@ from enum import IntEnum
 from pathlib import Path
 from typing import TextIO
 
-from exporter.clock import Clock, SystemClock
 from exporter.commands.registry import Command
-from exporter.config import Settings
-from exporter.errors import ConfigError, SourceError
-from exporter.printable import printable, with_control_characters
+from exporter.config.settings import Settings
 from exporter.programs.command import StatusRunner, SystemRunner
+from exporter.runtime.clock import Clock, SystemClock
+from exporter.runtime.errors import ConfigError, SourceError
+from exporter.runtime.printable import printable, with_control_characters
 from exporter.smart.self_tests import Kind, LoggedTest, SelfTestProgress, SelfTests
 from exporter.smart.smartctl import Address, may_be_killed
 

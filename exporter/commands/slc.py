@@ -21,8 +21,9 @@ from exporter.commands.common import (
 )
 from exporter.commands.registry import Command
 from exporter.commands.slc_measurement import MAX_BYTES, MIN_BYTES, SlcProbe
-from exporter.config import Settings
-from exporter.errors import ConfigError
+from exporter.config import profiles
+from exporter.config.profiles import Profile
+from exporter.config.settings import Settings
 from exporter.measurement import figures, session, target
 from exporter.measurement.session import (
     JUDGED_BAD,
@@ -32,12 +33,12 @@ from exporter.measurement.session import (
     MeasurementTools,
     measuring,
 )
-from exporter.probe import profiles, slc_watch
+from exporter.probe import slc_watch
 from exporter.probe.cache_cliff import MIB, RECOVERY_IDLE_SECONDS
 from exporter.probe.cliff_result import CliffResult
-from exporter.probe.profiles import Profile
 from exporter.probe.slc_results import MAX_IDLE_SECONDS, MAX_IDLE_TIMES
 from exporter.probe.slc_watch import SLC_PROFILE
+from exporter.runtime.errors import ConfigError
 
 #: The exit status for each result.
 _STATUS = {

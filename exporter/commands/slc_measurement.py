@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from exporter.commands.slc_report import CacheMeasurement, RecoveryStep
-from exporter.config import Settings
-from exporter.errors import CommandError, ConfigError
-from exporter.io.drive_class import DriveClass
+from exporter.config.drive_class import DriveClass
+from exporter.config.profiles import Profile
+from exporter.config.settings import Settings
 from exporter.linux.diskstats import SECTOR_BYTES
 from exporter.measurement import figures, run_facts, target
 from exporter.measurement.figures import span
@@ -24,9 +24,9 @@ from exporter.probe.cache_cliff import MIB, TraceSample, recovered_bytes
 from exporter.probe.cliff_result import CacheCliff, CliffResult
 from exporter.probe.fio_run import RunOutcome
 from exporter.probe.production_load import GuardSampler
-from exporter.probe.profiles import Profile
 from exporter.probe.slc_results import SlcResult
 from exporter.probe.slc_watch import StopCondition, WatchedFio, WatchedWrite
+from exporter.runtime.errors import CommandError, ConfigError
 
 #: Minimum and maximum size of a write, in bytes. A smaller write shows only noise. No write cache
 #: is larger than the maximum.

@@ -6,7 +6,7 @@ import sys
 from exporter import agent
 from exporter.agent import AgentSettings
 from exporter.commands.registry import Command
-from exporter.config import Settings
+from exporter.config.settings import Settings
 from exporter.smart import polling_plan
 
 

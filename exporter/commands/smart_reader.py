@@ -15,16 +15,17 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from exporter.clock import Clock, SystemClock
 from exporter.commands import megaraid_rights, unpolled_drives
 from exporter.commands.unpolled_drives import HostDrives
-from exporter.config import Settings, SmartSettings, SmartSource
+from exporter.config.settings import Settings, SmartSettings, SmartSource
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.drives.wearout import WearoutRules
-from exporter.errors import ConfigError, ReadError, SourceError
 from exporter.linux import device_nodes, topology
-from exporter.printable import printable, with_control_characters
 from exporter.programs.children import Children, SystemChildren
+from exporter.runtime.clock import Clock, SystemClock
+from exporter.runtime.errors import ConfigError, ReadError, SourceError
+from exporter.runtime.printable import printable, with_control_characters
+from exporter.runtime.state import StateFile, existing_directory
 from exporter.smart import mmc_drives, polling_plan
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_labels import labels
@@ -40,7 +41,6 @@ from exporter.smart.polling.poll_document import (
 from exporter.smart.polling.poller import Poller
 from exporter.smart.presence import HostContext, empty_devices
 from exporter.smart.smartctl import Address
-from exporter.state import StateFile, existing_directory
 from exporter.wear.wear_history import WearHistory
 from exporter.wear.wear_recorder import WearRecorder
 

@@ -23,8 +23,8 @@ from exporter.commands.common import (
 )
 from exporter.commands.registry import Command
 from exporter.commands.steady_state_report import CompletedRound, Series, SteadyStateResult
-from exporter.config import Settings
-from exporter.errors import CommandError, ConfigError, SourceError
+from exporter.config.profiles import Profile, Rw, Sync
+from exporter.config.settings import Settings
 from exporter.measurement import run_facts, session, target
 from exporter.measurement.session import (
     JUDGED_BAD,
@@ -39,11 +39,11 @@ from exporter.probe import results
 from exporter.probe.filling import bytes_to_fill
 from exporter.probe.fio_run import HostShareRules, RunOutcome, host_share_of_run, is_host_limited
 from exporter.probe.production_load import GuardSampler
-from exporter.probe.profiles import Profile, Rw, Sync
 from exporter.probe.results import RoundHistory
 from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyStateRules, steady_state
 from exporter.report.content import Report
-from exporter.state import StateFile
+from exporter.runtime.errors import CommandError, ConfigError, SourceError
+from exporter.runtime.state import StateFile
 
 #: Number of fields that follow the drive in a key of `results.series_key`. A key is split from the
 #: right, because the drive is the first field and its name may contain the separator.

@@ -11,9 +11,9 @@ from typing import Any
 
 from exporter.commands import probe_report
 from exporter.commands.probe_report import Quantity
+from exporter.config.profiles import Profile
 from exporter.measurement import figures
 from exporter.measurement.figures import blocks
-from exporter.probe.profiles import Profile
 from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyStateRules, SteadyWindow
 from exporter.report.content import Band, Chart, ChartLine, Report, Table
 

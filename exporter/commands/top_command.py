@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TextIO
 
-from exporter.clock import Clock, SystemClock
 from exporter.commands.registry import Command
-from exporter.config import Settings
-from exporter.errors import ConfigError
-from exporter.printable import with_control_characters
+from exporter.config.settings import Settings
 from exporter.report.formatting import has_unicode
+from exporter.runtime.clock import Clock, SystemClock
+from exporter.runtime.errors import ConfigError
+from exporter.runtime.printable import with_control_characters
 from exporter.top import layout
 from exporter.top.daemon_page import DEFAULT_URL, DaemonPage
 from exporter.top.frame import Frame, as_json

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
-from exporter import untrusted_file
-from exporter.metrics.desc import Buckets, MetricDesc
+from exporter.families.desc import Buckets, MetricDesc
+from exporter.runtime import untrusted_file
 
 #: The window of all rolling maxima in seconds, and the same window as the value of the label
 #: `window`.

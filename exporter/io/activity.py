@@ -8,6 +8,9 @@ The collectors read the attributes of the class.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from exporter.config.disk_rules import DiskRules
+from exporter.config.drive_class import DriveClass, VolumeType
+from exporter.families import disk_families as metrics
 from exporter.io.accumulators import (
     MAX_WINDOW_SECONDS,
     RollingMax,
@@ -15,8 +18,7 @@ from exporter.io.accumulators import (
     WeightedHistogram,
 )
 from exporter.io.baseline import DriveBaselines
-from exporter.io.disk_rules import DiskRules
-from exporter.io.drive_class import Drive, DriveClass, VolumeType
+from exporter.io.drive import Drive
 from exporter.io.falloff_tracker import MUCH_BYTES, WriteFalloffTracker
 from exporter.io.interval import DiskInterval, hung_share
 from exporter.io.partial_hang import PartialHangDetector
@@ -33,7 +35,6 @@ from exporter.io.verdict import (
     tasks_wait_for_io,
     unsaturated_await_limit,
 )
-from exporter.metrics import disk_families as metrics
 
 #: The exported verdict is the one that lasted longest in this window, in seconds. So a short
 #: disturbance of a second does not change it.

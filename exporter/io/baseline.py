@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from exporter import untrusted_file
+from exporter.config.disk_rules import BaselineRules
+from exporter.runtime import untrusted_file
 
 log = logging.getLogger(__name__)
 
@@ -33,36 +34,6 @@ _WEIGHT_END = 1e9
 #: Maximum number of drives with a stored baseline. It limits the size of the state file and the
 #: memory. No host has so many drives, even if replaced drives are counted.
 _MAX_DRIVES = 8192
-
-
-@dataclass(frozen=True, slots=True)
-class BaselineRules:
-    """Defines which intervals train the baseline and how many observations it requires.
-
-    calm_busy_ratio: only intervals with a smaller busy ratio train the baseline, 0 to 1.
-    calm_queue_depth: only intervals with at most this many requests in flight, on average over the
-        time in which the device was busy, train the baseline. In a burst requests wait for each
-        other.
-    largest_bytes: only requests of at most this mean size train the baseline. The await of larger
-        ones shows the bandwidth.
-    operations: this many operations are averaged to one observation. The kernel counts whole
-        milliseconds, so the time of a single short request would be 0 or 1 ms.
-    observations: the baseline is valid after this many observations.
-    interval_seconds: a valid baseline takes at most one observation in this time, so that its
-        memory does not depend on the load.
-    reference_observations: the reference is the baseline after this many later observations: a day.
-    memory: if there are more observations than this, the weights of all are halved. With one
-        observation per hour, the baseline follows changes of the device over months.
-    """
-
-    calm_busy_ratio: float = 0.3
-    calm_queue_depth: float = 2.0
-    largest_bytes: int = 65536
-    operations: int = 50
-    observations: int = 60
-    interval_seconds: float = 3600.0
-    reference_observations: int = 24
-    memory: int = 3000
 
 
 @dataclass(slots=True)

@@ -6,9 +6,9 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from exporter.clock import Clock
 from exporter.linux import pressure, softirqs
 from exporter.linux.files import OpenFile, RawFile
+from exporter.runtime.clock import Clock
 
 #: The maximum size of a file that is read every second, in bytes: ten times that of 2,000 disks.
 _MAX_FILE_BYTES = 2 << 20
@@ -18,7 +18,7 @@ class RawSample(NamedTuple):
     """The unparsed contents of the files of one sample.
 
     monotonic, boottime: the time when the reading started, in seconds of the clocks `monotonic` and
-        `boottime` of `exporter.clock`.
+        `boottime` of `exporter.runtime.clock`.
     seconds: the time that reading all files took.
     diskstats, stat, pressure: the contents of the files; None means that the file is not sampled.
     """

@@ -2,15 +2,11 @@
 
 from dataclasses import dataclass, field
 
+from exporter.config.disk_rules import VerdictRules
 from exporter.io.accumulators import MAX_WINDOW_SECONDS, MonotonicCounter, RollingMax
 from exporter.io.block_completions import BlockCompletions
 from exporter.io.interval import CpuInterval
-from exporter.io.verdict import (
-    VerdictRules,
-    completing_cpu_is_full,
-    cpu_is_bottleneck,
-    softirq_is_saturated,
-)
+from exporter.io.verdict import completing_cpu_is_full, cpu_is_bottleneck, softirq_is_saturated
 from exporter.linux.proc_stat import CpuStat
 
 

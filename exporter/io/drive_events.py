@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from exporter import untrusted_file
 from exporter.drives.assessment.failure_cause import predicts_failure
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.verdict import Verdict
+from exporter.runtime import untrusted_file
 
 _DAY = 86400.0
 

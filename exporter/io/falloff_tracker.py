@@ -6,10 +6,11 @@ This module uses no files, no clock and no logs.
 import math
 from collections.abc import Callable
 
+from exporter.config.disk_rules import WriteFalloffRules
 from exporter.io.interval import DiskInterval
 from exporter.io.slowdown import SlowdownEvidence, slowdown_verdict
 from exporter.io.verdict import Verdict
-from exporter.io.write_falloff import WriteFalloff, WriteFalloffDetector, WriteFalloffRules
+from exporter.io.write_falloff import WriteFalloff, WriteFalloffDetector
 
 #: Time between two checks for the cause while a drive is slow, in seconds. The check is repeated,
 #: because the drive may report a high temperature some time after it became slow.

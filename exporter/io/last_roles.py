@@ -7,9 +7,9 @@ role again at each survey.
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from exporter import untrusted_file
 from exporter.linux.mysql.mysqld import MysqlServer
 from exporter.linux.topology import RememberedRole, StorageRole
+from exporter.runtime import untrusted_file
 
 #: The maximum number of remembered roles. A server has at most six.
 _MAX_REMEMBERED = 64

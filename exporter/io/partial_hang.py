@@ -8,43 +8,7 @@ in flight in every second than the completed ones explain.
 This module uses no files, no clock and no logs.
 """
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class PartialHangRules:
-    """The thresholds of a partial hang.
-
-    intervals: the number of successive intervals that are compared. Requests must be in flight at
-        the ends of all of them.
-    first_intervals: the smallest number of intervals for a decision.
-    excess_requests: at least this many more requests must be in flight, on average, than the
-        completed requests explain, and at least half of it in every interval. With 1, a hang of a
-        single request would be missed because of rounding.
-    standard_errors: the mean excess must also be this many times its own standard error. The
-        number of requests in flight varies within a second, and is read once per second. The
-        variance is that of these intervals or of the time before, whichever is larger. That of
-        these intervals comes from the differences of successive ones, because the number of
-        requests that hang grows.
-    noise_intervals: the variance of the time before is a moving average over this many intervals
-        in which no request hung.
-    first_noise: the variance before the first interval.
-    least_variance, most_least_variance: lower limit of the variance of the excess, as a share of
-        the queue depth, and the largest such limit. The variance of a few intervals may be small by
-        chance.
-    least_deviation: the square of this share of the queue depth is added to the limit. The queue
-        depth of a busy device is never more constant.
-    """
-
-    intervals: int = 10
-    first_intervals: int = 6
-    excess_requests: float = 0.8
-    standard_errors: float = 6.5
-    noise_intervals: float = 50.0
-    first_noise: float = 0.1
-    least_variance: float = 0.25
-    most_least_variance: float = 1.0
-    least_deviation: float = 0.01
+from exporter.config.disk_rules import PartialHangRules
 
 
 class PartialHangDetector:

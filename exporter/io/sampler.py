@@ -17,16 +17,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
-from exporter.clock import Clock
-from exporter.collector_status import CollectorStatus
-from exporter.errors import LimitReached
+from exporter.config.disk_rules import DiskRules
 from exporter.io.activity import DiskActivity, DiskContext
 from exporter.io.baseline import Baselines
 from exporter.io.block_completions import BlockCompletions
 from exporter.io.counter_files import CounterFiles, RawSample
 from exporter.io.cpu_activity import CpuActivity
-from exporter.io.disk_rules import DiskRules
-from exporter.io.drive_class import Drive, drive_from_name
+from exporter.io.drive import Drive, drive_from_name
 from exporter.io.interval import (
     CpuInterval,
     DiskInterval,
@@ -39,9 +36,12 @@ from exporter.io.slowdown import SlowdownEvidence
 from exporter.io.verdict import Verdict
 from exporter.linux import diskstats, files, pressure, proc_stat
 from exporter.linux.diskstats import DiskStats
-from exporter.linux.files import Parsed, RawFile
+from exporter.linux.files import RawFile
 from exporter.linux.pressure import Pressure
 from exporter.linux.proc_stat import CpuStat
+from exporter.runtime.clock import Clock
+from exporter.runtime.collector_status import CollectorStatus
+from exporter.runtime.errors import LimitReached, Parsed
 
 #: There is a gap if two samples are more than this many sampling intervals apart, or if the host
 #: was suspended for more than that time. The time between the samples is then not recorded as an

@@ -6,13 +6,12 @@ scrape therefore reads no file of a service.
 
 from collections.abc import Callable, Mapping
 
-from exporter.clock import Clock
-from exporter.config import Settings
-from exporter.errors import NotAvailable
+from exporter.config.settings import Settings
 from exporter.io.services import DeviceServices, GroupDeltas, ServiceIo, ServiceRate, ServiceRules
 from exporter.linux import cgroup
-from exporter.linux.files import Parsed
 from exporter.linux.topology import Topology
+from exporter.runtime.clock import Clock
+from exporter.runtime.errors import NotAvailable, Parsed
 
 #: Time between two readings in seconds. A reading of 500 groups takes about 10 ms of CPU time.
 REFRESH_SECONDS = 10.0

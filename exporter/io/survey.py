@@ -6,16 +6,17 @@ device appears or disappears.
 
 from collections.abc import Callable, Mapping
 
-from exporter.clock import Clock
-from exporter.collector_status import CollectorStatus
-from exporter.config import DeviceSettings, Settings, device_filter
+from exporter.config.drive_class import DriveClass, VolumeType
+from exporter.config.settings import DeviceSettings, Settings, device_filter
 from exporter.drives.drive_identity import identity_keys
 from exporter.io import last_roles
-from exporter.io.drive_class import Drive, DriveClass, VolumeType
+from exporter.io.drive import Drive
 from exporter.io.volume_models import volume_type
 from exporter.linux import topology
 from exporter.linux.device import Device
 from exporter.linux.topology import RememberedRole, Topology
+from exporter.runtime.clock import Clock
+from exporter.runtime.collector_status import CollectorStatus
 
 #: Time between two searches for MySQL servers, in seconds. The second value applies while no server
 #: is known, and after a server has ended that no user started. Any user can start and end servers

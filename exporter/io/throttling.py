@@ -8,27 +8,13 @@ This module uses no files, no clock and no logs.
 """
 
 from collections import deque
-from dataclasses import dataclass
 
+from exporter.config.disk_rules import ThrottlingRules
 from exporter.io.interval import DiskInterval
 
 #: The comparison starts again after this many intervals in which the volume was not full. The await
 #: of a volume at its limit may be near the limit for slow requests, so that some are not.
 _LONGEST_GAP = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class ThrottlingRules:
-    """The thresholds of a limit. They apply to cloud volumes only.
-
-    intervals: the volume must have been full in this number of intervals. Up to four others may be
-        between two of them.
-    deviation_ratio: the standard deviation of the operations per second, or of the bytes per
-        second, must be at most this share of their mean.
-    """
-
-    intervals: int = 10
-    deviation_ratio: float = 0.03
 
 
 class ThrottlingDetector:

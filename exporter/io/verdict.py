@@ -11,11 +11,12 @@ an SSD serves many requests at once. Two terms are used here:
 This module uses no files, no clock and no logs.
 """
 
-from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container
+from dataclasses import dataclass
 from enum import Enum
 
-from exporter.io.drive_class import DriveClass
+from exporter.config.disk_rules import SaturationRules, VerdictRules
+from exporter.config.drive_class import DriveClass
 from exporter.io.interval import CpuInterval, DiskInterval
 
 
@@ -39,77 +40,6 @@ class Verdict(str, Enum):
     LINK = "link"
     THROTTLED = "throttled"
     UNKNOWN = "unknown"
-
-
-def _queue_depths() -> dict[DriveClass, float]:
-    return {DriveClass.NVME: 4.0, DriveClass.SSD: 2.0, DriveClass.ROTATIONAL: 2.0}
-
-
-def _deep_queue_depths() -> dict[DriveClass, float]:
-    return {DriveClass.NVME: 32.0, DriveClass.SSD: 16.0, DriveClass.ROTATIONAL: 100_000.0}
-
-
-def _await_floors() -> dict[DriveClass, float]:
-    return {DriveClass.NVME: 0.001, DriveClass.SSD: 0.003, DriveClass.ROTATIONAL: 0.010}
-
-
-def _learned_floors() -> dict[DriveClass, float]:
-    return {DriveClass.NVME: 0.0002, DriveClass.SSD: 0.0005, DriveClass.ROTATIONAL: 0.010}
-
-
-@dataclass(frozen=True, slots=True)
-class SaturationRules:
-    """The thresholds of saturation: a busy device, a long queue, slow requests, waiting tasks.
-
-    busy_ratio: the minimum busy ratio of a busy device, 0 to 1.
-    queue_depth: the minimum mean number of requests in flight of a long queue, keyed by drive
-        class. The queue depth alone is not sufficient evidence on an SSD: in another project such a
-        rule raised 41 false alerts in 7 days (https://github.com/vexxhost/atmosphere/pull/3713).
-    await_factor: requests are slow if their await is at least this multiple of the device's
-        baseline. A deeper queue then gives no more throughput.
-    await_floor_seconds: an await of at least this value is slow until the baseline is learned,
-        keyed by drive class. If the device is not full, an await below it is never slow.
-    learned_floor_seconds: an await below this value is never slow, keyed by drive class. It is the
-        limit for a deep queue until the baseline is learned.
-    deep_queue_depth, deep_await_factor: with at least this mean number of requests in flight, keyed
-        by drive class, deep_await_factor replaces await_factor. The variance of single requests
-        hardly affects the mean of so many. A drive whose await doubles with its queue serves no
-        more requests.
-    pressure_ratio: tasks wait for I/O if some task waited for at least this share of the time, 0 to
-        1. Without PSI (kernels before 4.20, or psi=0) the other three conditions decide.
-    """
-
-    busy_ratio: float = 0.95
-    queue_depth: Mapping[DriveClass, float] = field(default_factory=_queue_depths)
-    await_factor: float = 3.0
-    await_floor_seconds: Mapping[DriveClass, float] = field(default_factory=_await_floors)
-    learned_floor_seconds: Mapping[DriveClass, float] = field(default_factory=_learned_floors)
-    deep_queue_depth: Mapping[DriveClass, float] = field(default_factory=_deep_queue_depths)
-    deep_await_factor: float = 2.0
-    pressure_ratio: float = 0.10
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictRules:
-    """The thresholds of the verdict that do not concern saturation. All are ratios, 0 to 1.
-
-    work_busy_ratio: a device with a smaller busy ratio has too little work for a verdict.
-    softirq_ratio, idle_ratio: a CPU is saturated by interrupts if it spends at least softirq_ratio
-        of its time in interrupts (softirq and irq) and is idle for at most idle_ratio of it. Each
-        CPU is checked, because an average over many CPUs hides a single saturated CPU.
-    block_softirqs_per_second: a CPU completes requests if it runs at least this many softirqs of
-        the vector BLOCK per second. A network card may saturate a CPU that completes none. A CPU
-        needs 1 to 5 us per completion, so one that only completes requests runs 10,000 and more.
-    iowait_ratio: if the host spends more than this share of its time in iowait, tasks wait for a
-        device, and the verdict is not cpu_softirq. iowait is a kind of idle time, so it is never
-        the only evidence for a verdict.
-    """
-
-    work_busy_ratio: float = 0.1
-    softirq_ratio: float = 0.5
-    idle_ratio: float = 0.1
-    block_softirqs_per_second: float = 1000.0
-    iowait_ratio: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 This module uses no files, no clock and no logs.
 """
 
-from exporter.io.drive_class import VolumeType
+from exporter.config.drive_class import VolumeType
 from exporter.linux.device_identity import DeviceIdentity
 
 #: The transports of volumes. "scsi" means that the bus is unknown: the device is a volume of a RAID

@@ -17,63 +17,11 @@ clock and no logs.
 import math
 from dataclasses import dataclass
 
+from exporter.config.disk_rules import WriteFalloffRules
 from exporter.io.interval import DiskInterval
 
 #: So few more reads, flushes and discards per second never explain a drop of the throughput.
 _OTHERS_PER_SECOND = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class WriteFalloffRules:
-    """The thresholds that define a saturating write and a falloff.
-
-    busy_ratio, read_share: an interval is a saturating write if the device's busy ratio is at least
-        busy_ratio and, until the reference is known, reads are less than this share of the bytes.
-        Afterwards the share may grow, because a full cache slows down only the writes. No minimum
-        queue depth is required, because a single synchronous writer saturates the device with one
-        request in flight.
-    other_factor, other_share: if there are more than other_factor times as many reads, flushes and
-        discards per second as before, plus other_share of the number of writes before, these slow
-        down the writes, and the drop is not a falloff.
-    before_ratio: if the throughput before the burst was at least this share of the reference, the
-        write began earlier, and the bytes that fit into the cache are unknown. Such a drop is not
-        reported.
-    near_ratio, sudden_seconds: a falloff is sudden if the throughput was between the limit and
-        near_ratio of the reference for at most sudden_seconds before the drop.
-    rest_seconds: the burst ends after this time without a saturating write.
-    reference_bytes, reference_samples, reference_seconds: the first intervals of the burst are
-        collected until they are at least reference_samples and contain reference_bytes or last
-        reference_seconds. The reference throughput is the mean of those that are near or above
-        their 75th percentile.
-    reference_ratio, reference_most_seconds: later intervals whose throughput differs from the
-        reference by at most reference_ratio are added to it, until it covers
-        reference_most_seconds.
-    falloff_ratio: throughput at or below this share of the reference is slow. With 0.67, a drop
-        from 410 to 260 MB/s counts.
-    size_ratio: if the mean request size differs from that of the reference by more than this ratio,
-        the writer has changed, and the drop is not a falloff.
-    await_factor: if the await (the mean time of a request) has not grown by more than this factor,
-        the writer has slowed down and not the drive.
-    lasting_seconds: the slow intervals together must last at least this long.
-    """
-
-    busy_ratio: float = 0.9
-    read_share: float = 0.5
-    other_factor: float = 1.5
-    other_share: float = 0.02
-    before_ratio: float = 0.25
-    near_ratio: float = 0.85
-    sudden_seconds: float = 5.0
-    rest_seconds: float = 30.0
-    reference_bytes: int = 10**9
-    reference_samples: int = 3
-    reference_seconds: float = 10.0
-    reference_ratio: float = 0.2
-    reference_most_seconds: float = 20.0
-    falloff_ratio: float = 0.67
-    size_ratio: float = 0.3
-    await_factor: float = 1.4
-    lasting_seconds: float = 15.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ https://man7.org/linux/man-pages/man7/capabilities.7.html
 
 from pathlib import Path
 
-from exporter.errors import SourceError
 from exporter.linux import files
+from exporter.runtime.errors import SourceError
 
 #: The bit numbers of two capabilities, from linux/capability.h. ATA and SCSI commands require
 #: CAP_SYS_RAWIO. Commands to NVMe drives and RAID controllers require CAP_SYS_ADMIN.

@@ -29,10 +29,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from exporter.errors import Faults, LimitReached, NotAvailable, ParseError, SourceError
 from exporter.linux import files
-from exporter.linux.files import Parsed
-from exporter.printable import printable
+from exporter.runtime.errors import (
+    Faults,
+    LimitReached,
+    NotAvailable,
+    Parsed,
+    ParseError,
+    SourceError,
+)
+from exporter.runtime.printable import printable
 
 #: The maximum size of io.stat, in bytes. It has about 100 bytes for each device.
 _MAX_FILE_BYTES = 1 << 20

@@ -19,15 +19,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from exporter.errors import SourceError
 from exporter.linux import block, device_identity, files, links, nvme_sysfs, pcie, scsi_sysfs
 from exporter.linux.block import BlockDevice
 from exporter.linux.device_identity import DeviceIdentity
-from exporter.linux.files import Parsed
 from exporter.linux.links import LinkFiles, LinkSpeed
 from exporter.linux.mmc_sysfs import MmcHealth, read_health
 from exporter.linux.pcie import AerFiles, PcieErrors
 from exporter.linux.scsi_sysfs import AtaIdentity, Attachment
+from exporter.runtime.errors import Parsed, SourceError
 
 #: The speed of the fastest SATA generation, in Gbit/s: the maximum of a SATA drive at a SAS port.
 _MAX_SATA_GIGABITS = 6.0

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from exporter.errors import ParseError
 from exporter.linux import files
-from exporter.linux.files import COUNTER_END, Parsed, RawFile
+from exporter.linux.files import COUNTER_END, RawFile
+from exporter.runtime.errors import Parsed, ParseError
 
 #: The size of one sector in the counts of /proc/diskstats and /sys/block, in bytes. It does not
 #: depend on the sector size of the device.

@@ -14,12 +14,17 @@ elsewhere, such as at /host in a container.
 import errno
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
-from exporter.errors import Faults, LimitReached, NotAvailable, ParseError, ReadError, SourceError
+from exporter.runtime.errors import (
+    Faults,
+    LimitReached,
+    NotAvailable,
+    ParseError,
+    ReadError,
+)
 
 T = TypeVar("T")
 
@@ -59,18 +64,6 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _ABSENT = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.EOPNOTSUPP, errno.ESRCH}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Parsed(Generic[T]):
-    """The result of parsing. A line that cannot be parsed does not affect the other lines.
-
-    value: the result from the valid lines.
-    faults: one exception object for each line or file that could not be used. They are not raised.
-    """
-
-    value: T
-    faults: tuple[SourceError, ...] = ()
 
 
 class RawFile(NamedTuple):

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from exporter.errors import NotAvailable, ParseError, SourceError
 from exporter.linux import files
-from exporter.linux.files import Parsed
+from exporter.runtime.errors import NotAvailable, Parsed, ParseError, SourceError
 
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ The text of a file::
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import ParseError
 from exporter.linux import files
+from exporter.runtime.errors import ParseError
 
 #: The totals in the file are in microseconds.
 _MICROSECONDS_PER_SECOND = 1_000_000

@@ -9,9 +9,9 @@ import os
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from exporter.errors import ParseError
 from exporter.linux import files
-from exporter.linux.files import COUNTER_END, Parsed
+from exporter.linux.files import COUNTER_END
+from exporter.runtime.errors import Parsed, ParseError
 
 #: The number of ticks per second (USER_HZ). The unit of the file is one tick. The number is 100 on
 #: x86, ARM and POWER.

@@ -18,9 +18,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from exporter.errors import NotAvailable, ParseError, ReadError
 from exporter.linux import files, links
 from exporter.linux.device_identity import DeviceIdentity, strip_padding
+from exporter.runtime.errors import NotAvailable, ParseError, ReadError
 
 #: The maximum size of one VPD page, in bytes. sysfs returns at most one memory page per read(2),
 #: and the VPD pages that are read here are far smaller.

@@ -7,9 +7,9 @@ https://docs.kernel.org/filesystems/proc.html (/proc/softirqs)
 
 from pathlib import Path
 
-from exporter.errors import Faults, LimitReached, ParseError
 from exporter.linux import files
-from exporter.linux.files import Parsed, RawFile
+from exporter.linux.files import RawFile
+from exporter.runtime.errors import Faults, LimitReached, Parsed, ParseError
 
 #: The numbers of runs since boot. The first key is the kernel's name of the vector, and the second
 #: key is the number of the CPU.

@@ -9,9 +9,8 @@ https://docs.kernel.org/admin-guide/sysctl/net.html (netdev_budget) explains the
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import ParseError
 from exporter.linux import files
-from exporter.linux.files import Parsed
+from exporter.runtime.errors import Parsed, ParseError
 
 
 @dataclass(frozen=True, slots=True)

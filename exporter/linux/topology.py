@@ -20,15 +20,21 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
-from exporter.errors import Faults, LimitReached, NotAvailable, ParseError, ReadError
 from exporter.linux import block, device, files, filesystems, mountinfo, nvme_sysfs, stack
 from exporter.linux.device import Device, DeviceEntry
-from exporter.linux.files import Parsed
 from exporter.linux.filesystems import Filesystem
 from exporter.linux.mountinfo import Mount, Mounts
 from exporter.linux.mysql import mysqld
 from exporter.linux.mysql.mysqld import MysqlServer
 from exporter.linux.stack import Stack
+from exporter.runtime.errors import (
+    Faults,
+    LimitReached,
+    NotAvailable,
+    Parsed,
+    ParseError,
+    ReadError,
+)
 
 _NO_ROLES: Mapping[str, Sequence[str]] = MappingProxyType({})
 

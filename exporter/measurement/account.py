@@ -9,18 +9,18 @@ probes may write today, because the user consented to them.
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from exporter import untrusted_file
-from exporter.clock import Clock
-from exporter.config import Settings
-from exporter.errors import ConfigError, ReadError
+from exporter.config.gate_rules import GateRules
+from exporter.config.settings import Settings
 from exporter.linux import files
 from exporter.measurement.interruption import InterruptHandler
 from exporter.probe.budget import ProbeBudget
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR, Reservation, WriteLimits
-from exporter.probe.gate import GateRules
 from exporter.probe.location import Location
 from exporter.probe.probe_directory import ProbeDirectory
 from exporter.report.formatting import quantity
+from exporter.runtime import untrusted_file
+from exporter.runtime.clock import Clock
+from exporter.runtime.errors import ConfigError, ReadError
 
 #: A limit that no load reaches. With --anyway it replaces the guard's limits for load, so that load
 #: does not end the run.

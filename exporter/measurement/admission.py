@@ -12,19 +12,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
-from exporter.clock import Clock
-from exporter.config import Settings
-from exporter.errors import ConfigError
+from exporter.config.profiles import Profile
+from exporter.config.settings import Settings
 from exporter.measurement import target
 from exporter.measurement.account import Conditions
 from exporter.measurement.figures import span
-from exporter.printable import printable
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
 from exporter.probe.gate import GateState, Reason, Skip, gate
 from exporter.probe.host_lock import HostLock, ProbePidFile
-from exporter.probe.profiles import Profile
 from exporter.report.formatting import quantity
 from exporter.report.progress import Progress
+from exporter.runtime.clock import Clock
+from exporter.runtime.errors import ConfigError
+from exporter.runtime.printable import printable
 
 #: The timeout for acquiring the host lock, and the time between two attempts, in seconds. The
 #: timeout is longer than most probes of the daemon.

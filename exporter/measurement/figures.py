@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from exporter.errors import ConfigError
+from exporter.config.profiles import Profile
 from exporter.probe.fio_report import OpResult
-from exporter.probe.profiles import Profile
 from exporter.report.formatting import number, quantity
+from exporter.runtime.errors import ConfigError
 
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*(?:([kmgt])(i?)(b?))?", re.ASCII | re.IGNORECASE)
 _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}

@@ -10,18 +10,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import ConfigError, ReadError
+from exporter.config.profiles import Profile
 from exporter.measurement.account import Conditions
 from exporter.measurement.figures import span
 from exporter.measurement.interruption import InterruptHandler
-from exporter.printable import printable
 from exporter.probe import filling, probe_file
 from exporter.probe.fio import Fio
 from exporter.probe.fio_run import ProfileResult, RunOutcome, run_fio
 from exporter.probe.gate import Reason
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.production_load import GuardSampler
-from exporter.probe.profiles import Profile
+from exporter.runtime.errors import ConfigError, ReadError
+from exporter.runtime.printable import printable
 
 _GUARD_WORDS: Mapping[Reason, str] = {
     Reason.BUSY: "production needs the device",

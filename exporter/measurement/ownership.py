@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from exporter.errors import ConfigError
-from exporter.privileges import foreign_owner
+from exporter.runtime.errors import ConfigError
+from exporter.runtime.privileges import foreign_owner
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from exporter.config import Settings
+from exporter.config.settings import Settings
 from exporter.io import survey
-from exporter.io.drive_class import Drive
+from exporter.io.drive import Drive
 from exporter.linux import files, topology
 from exporter.linux.topology import Topology
 from exporter.measurement import figures

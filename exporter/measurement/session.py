@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from exporter.clock import Clock
-from exporter.config import Settings
-from exporter.errors import CommandError, SourceError
+from exporter.config.profiles import Profile, with_engine
+from exporter.config.settings import Settings
 from exporter.measurement import guarded_run, ownership, target
 from exporter.measurement.account import Conditions, MeasurementAccount, guard_rules
 from exporter.measurement.admission import (
@@ -29,17 +28,18 @@ from exporter.measurement.admission import (
 )
 from exporter.measurement.guarded_run import GuardedRun
 from exporter.measurement.interruption import InterruptHandler
-from exporter.printable import printable
-from exporter.privileges import as_owner
 from exporter.probe import filling, probe_file
 from exporter.probe.fio import Fio
 from exporter.probe.fio_run import RunOutcome
 from exporter.probe.location import Location
 from exporter.probe.production_load import GuardSampler
-from exporter.probe.profiles import Profile, with_engine
 from exporter.report import delivery
 from exporter.report.content import Report
 from exporter.report.progress import Progress
+from exporter.runtime.clock import Clock
+from exporter.runtime.errors import CommandError, SourceError
+from exporter.runtime.printable import printable
+from exporter.runtime.privileges import as_owner
 
 #: Exit statuses of all measuring commands. 0: measured, with a result that is not bad. 1: measured,
 #: with a bad result. 3: nothing was measured. Status 2 means a wrong argument, or a measurement

@@ -7,15 +7,14 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from exporter.clock import Clock
-from exporter.config import Settings
-from exporter.errors import ConfigError, ReadError, SourceError
+from exporter.config import profiles
+from exporter.config.profiles import PROFILES, Profile
+from exporter.config.settings import Settings
 from exporter.io import survey
 from exporter.io.interval import disk_interval
 from exporter.linux import diskstats, topology
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.topology import Topology
-from exporter.probe import profiles
 from exporter.probe.filling import filled_bytes
 from exporter.probe.probe_directory import (
     DriveCondition,
@@ -23,16 +22,17 @@ from exporter.probe.probe_directory import (
     ProbeDirectory,
     worst_condition,
 )
-from exporter.probe.profiles import PROFILES, Profile
 from exporter.probe.results import RoundHistory
 from exporter.probe.schedule import ProbeSchedule
+from exporter.runtime.clock import Clock
+from exporter.runtime.errors import ConfigError, ReadError, SourceError
+from exporter.runtime.state import StateFile, existing_directory, open_state_file
 from exporter.smart import polling_plan
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_registry import DriveRegistry, is_live
 from exporter.smart.inventory import Inventory
 from exporter.smart.polling.poll_document import parse_heartbeat, parse_poll_document
 from exporter.smart.presence import HostContext
-from exporter.state import StateFile, existing_directory, open_state_file
 
 
 def select_profiles(name: str | None, settings: Settings) -> tuple[Profile, ...]:

@@ -2,9 +2,9 @@
 
 import sys
 
-from exporter.metrics import catalogue
+from exporter.families import catalogue
+from exporter.families.desc import MetricDesc
 from exporter.metrics.client_library import go_float
-from exporter.metrics.desc import MetricDesc
 
 _HEAD = """\
 # Metrics

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from exporter.families import compat_families as metrics
+from exporter.families.desc import MetricDesc, Sample
 from exporter.io.sampler import Sampler
 from exporter.linux.diskstats import SECTOR_BYTES
-from exporter.metrics import compat_families as metrics
 from exporter.metrics import disk_collector
-from exporter.metrics.desc import MetricDesc, Sample
 
 
 def disk_samples(sampler: Sampler) -> Iterator[Sample]:

@@ -10,21 +10,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import LimitReached, NotAvailable, ParseError, SourceError
+from exporter.families import compat_families
+from exporter.families import cpu_families as metrics
+from exporter.families.desc import Sample
 from exporter.io.accumulators import MAX_WINDOW, MonotonicCounter
 from exporter.io.sampler import Sampler
 from exporter.io.service_watch import ServiceWatch
 from exporter.io.services import ServiceIo
 from exporter.linux import cgroup, pressure
 from exporter.linux.cgroup import IoStat
-from exporter.linux.files import Parsed
 from exporter.linux.pressure import Pressure
 from exporter.linux.proc_stat import CpuTimes
 from exporter.linux.softirqs import Softirqs
 from exporter.linux.softnet_stat import SoftnetCounters
-from exporter.metrics import compat_families
-from exporter.metrics import cpu_families as metrics
-from exporter.metrics.desc import Sample
+from exporter.runtime.errors import LimitReached, NotAvailable, Parsed, ParseError, SourceError
 
 #: The resources with pressure. These are the names of the files in /proc/pressure.
 _RESOURCES = ("io", "cpu", "memory", "irq")

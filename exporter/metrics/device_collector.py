@@ -6,6 +6,8 @@ A role is what a MySQL server uses a drive for, such as mysql-data, or a name fr
 from collections.abc import Callable, Iterator, Mapping
 
 from exporter.drives.health import DriveIdentity
+from exporter.families import device_families as metrics
+from exporter.families.desc import Sample
 from exporter.linux import pcie
 from exporter.linux.block import BlockDevice
 from exporter.linux.device import Device
@@ -13,8 +15,6 @@ from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.filesystems import Filesystem
 from exporter.linux.pcie import PcieErrors
 from exporter.linux.topology import Topology
-from exporter.metrics import device_families as metrics
-from exporter.metrics.desc import Sample
 
 _UNKNOWN = DriveIdentity()
 

@@ -6,14 +6,15 @@ Some samples exist only for leaves: block devices that are not stacked on others
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
+from exporter.config.disk_rules import SaturationRules
+from exporter.families import disk_families as metrics
+from exporter.families.desc import MetricDesc, Sample
 from exporter.io.accumulators import MAX_WINDOW
 from exporter.io.activity import DiskActivity
 from exporter.io.baseline import Baseline
 from exporter.io.sampler import Sampler
-from exporter.io.verdict import SaturationRules, Verdict
+from exporter.io.verdict import Verdict
 from exporter.linux.diskstats import DiskStats
-from exporter.metrics import disk_families as metrics
-from exporter.metrics.desc import MetricDesc, Sample
 
 #: The families of the kernel's counters, each with the function that returns its value from a
 #: record of /proc/diskstats. `compat_collector` uses the same table.

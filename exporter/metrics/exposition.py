@@ -13,9 +13,9 @@ from itertools import accumulate
 from math import isfinite, isnan
 from typing import Any
 
+from exporter.families.desc import Buckets, MetricDesc, Sample
 from exporter.metrics.client_library import go_float
-from exporter.metrics.desc import Buckets, MetricDesc, Sample
-from exporter.printable import printable
+from exporter.runtime.printable import printable
 
 #: The cached text of a family: the label values of its series, the types of their values, and all
 #: lines with a placeholder for each number. While series and types do not change, rendering the

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from exporter.collector_status import CollectorStatus
-from exporter.errors import BugError, ParseError, ReadError
+from exporter.families import own_families as metrics
+from exporter.families.desc import Sample
 from exporter.io.sampler import Sampler
 from exporter.linux import files
-from exporter.metrics import own_families as metrics
-from exporter.metrics.desc import Sample
+from exporter.runtime.collector_status import CollectorStatus
+from exporter.runtime.errors import BugError, ParseError, ReadError
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric

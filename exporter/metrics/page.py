@@ -5,11 +5,10 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from exporter.collector_status import CollectorStatus
-from exporter.errors import BugError, SourceError
-from exporter.linux.files import Parsed
-from exporter.metrics.desc import MetricDesc, Sample
+from exporter.families.desc import MetricDesc, Sample
 from exporter.metrics.exposition import render
+from exporter.runtime.collector_status import CollectorStatus
+from exporter.runtime.errors import BugError, Parsed, SourceError
 
 #: Level 1 takes half the time of level 6, and its result is 10 % larger (`make bench`).
 _GZIP_LEVEL = 1

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from exporter.metrics import probe_families as metrics
-from exporter.metrics.desc import Sample
+from exporter.families import probe_families as metrics
+from exporter.families.desc import Sample
 from exporter.probe.fio_report import Op, OpResult
 from exporter.probe.results import DirectoryResults, ProfileResults
 from exporter.probe.slc_results import SlcResult

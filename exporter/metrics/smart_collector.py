@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from exporter.drives.assessment.failure_cause import failure_cause
 from exporter.drives.health import AtaAttribute, DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.metrics import device_families
-from exporter.metrics import smart_families as metrics
-from exporter.metrics.desc import MetricDesc, Sample
+from exporter.families import device_families
+from exporter.families import smart_families as metrics
+from exporter.families.desc import MetricDesc, Sample
 from exporter.smart.polling.poll_result import EXIT_BITS
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 
 from exporter.drives.health import AtaAttribute, DriveHealth, Protocol
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.metrics import smartctl_families as metrics
-from exporter.metrics.desc import MetricDesc, Sample
+from exporter.families import smartctl_families as metrics
+from exporter.families.desc import MetricDesc, Sample
 
 #: The spelling of smartctl, and the device type that smartctl uses for drives of the protocol.
 _PROTOCOLS = {

@@ -2,7 +2,7 @@
 
 import time
 
-from exporter.printable import printable
+from exporter.runtime.printable import printable
 
 #: Shown in place of a number that is unknown in this second.
 NO_VALUE = "–"

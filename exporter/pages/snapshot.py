@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from exporter import __version__
-from exporter.clock import Clock
-from exporter.collector_status import CollectorStatus
-from exporter.config import Settings
+from exporter.config.settings import Settings
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.activity import DiskActivity
 from exporter.io.recent_activity import PROBED, SATURATED, STALLED, counted
@@ -33,6 +31,8 @@ from exporter.pages.views import (
     Mounted,
     Todo,
 )
+from exporter.runtime.clock import Clock
+from exporter.runtime.collector_status import CollectorStatus
 from exporter.smart.drive_problems import CheckThresholds, Status, problems
 
 if TYPE_CHECKING:

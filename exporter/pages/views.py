@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from exporter.config.drive_class import DriveClass
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.io.drive_class import DriveClass
 from exporter.io.services import ServiceRate
 from exporter.io.verdict import Verdict
 from exporter.linux.block import QueueSettings

@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from exporter import lock_file, untrusted_file
-from exporter.clock import Clock
-from exporter.errors import ParseError
 from exporter.probe import budget_ledger
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR, Ledger, Reservation, WriteLimits
-from exporter.untrusted_file import TooLargeFile
+from exporter.runtime import lock_file, untrusted_file
+from exporter.runtime.clock import Clock
+from exporter.runtime.errors import ParseError
+from exporter.runtime.untrusted_file import TooLargeFile
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from exporter.errors import ParseError
+from exporter.runtime.errors import ParseError
 
 #: The version of the file format.
 VERSION = 1

@@ -11,13 +11,14 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from exporter.clock import Clock
-from exporter.errors import ReadError
+from exporter.config.gate_rules import GateRules
+from exporter.config.profiles import Profile
 from exporter.probe import probe_file
 from exporter.probe.fio_run import SAMPLE_INTERVAL_SECONDS
-from exporter.probe.gate import GateRules, GuardSample, Reason, guard
+from exporter.probe.gate import GuardSample, Reason, guard
 from exporter.probe.probe_directory import ProbeDirectory
-from exporter.probe.profiles import Profile
+from exporter.runtime.clock import Clock
+from exporter.runtime.errors import ReadError
 
 #: The write rate in bytes per second. It is low enough to leave the drive usable for production.
 #: The default file of 64 MiB takes 1 s.

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from exporter.clock import Clock
-from exporter.errors import CommandError, ConfigError
+from exporter.config.profiles import Profile, Rw, Sync
 from exporter.probe import fio_report
-from exporter.probe.profiles import Profile, Rw, Sync
 from exporter.programs import command
 from exporter.programs.child import Finished
 from exporter.programs.children import SystemChildren
 from exporter.programs.command import Runner
-from exporter.threads import NICE
+from exporter.runtime.clock import Clock
+from exporter.runtime.errors import CommandError, ConfigError
+from exporter.runtime.threads import NICE
 
 #: The oldest supported version of fio.
 OLDEST = (3, 16)

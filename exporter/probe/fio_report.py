@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from exporter.drives.fields import Fields, Json
-from exporter.errors import ParseError
 from exporter.programs import command
+from exporter.runtime.errors import ParseError
 
 #: fio's exit status after it caught a signal. Its report covers the time until the signal.
 _TERMINATED_STATUS = 128

@@ -11,18 +11,19 @@ from enum import Enum
 from pathlib import Path
 from typing import Literal
 
-from exporter.clock import Clock
-from exporter.errors import ParseError
+from exporter.config.gate_rules import GateRules
+from exporter.config.profiles import Profile
 from exporter.io.interval import DiskInterval, disk_interval
 from exporter.linux.diskstats import SECTOR_BYTES
 from exporter.probe import fio_report
 from exporter.probe.fio import Fio
 from exporter.probe.fio_report import JobResult, Op, ProbeRun, RunResult
-from exporter.probe.gate import GateRules, GuardSample, Reason, guard
+from exporter.probe.gate import GuardSample, Reason, guard
 from exporter.probe.host_lock import HostLock
 from exporter.probe.production_load import GuardReading, GuardSampler
-from exporter.probe.profiles import Profile
 from exporter.programs.child import End, Finished
+from exporter.runtime.clock import Clock
+from exporter.runtime.errors import ParseError
 
 #: Interval between two samples of the guard, in seconds. It is short, so that a probe that disturbs
 #: production ends at once.

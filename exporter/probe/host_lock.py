@@ -15,9 +15,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from exporter import lock_file, untrusted_file
-from exporter.errors import SourceError
-from exporter.linux import files, locks
+from exporter.linux import files
+from exporter.runtime import lock_file, untrusted_file
+from exporter.runtime.errors import SourceError
+from exporter.runtime.lock_file import flock_holder
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +89,7 @@ class HostLock:
         proc: the mount point of procfs.
         """
         for directory in self._directories:
-            pid = locks.read_flock_holder(proc, directory / _LOCK_FILE)
+            pid = flock_holder(proc, directory / _LOCK_FILE)
             if pid is not None:
                 return f"{_process_name(proc, pid)} (process {pid})"
         return ""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from exporter.errors import ReadError, SourceError
 from exporter.linux import files, mountinfo
 from exporter.linux.topology import Topology
+from exporter.runtime.errors import ReadError, SourceError
 
 #: The filesystem types, grouped by how they write. Those in the first group overwrite blocks in
 #: place, on a local block device.

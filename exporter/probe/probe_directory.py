@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from exporter.clock import Clock
+from exporter.config.profiles import Profile
 from exporter.drives.health import DriveHealth
-from exporter.errors import ReadError
 from exporter.linux.mysql.mysqld import MysqlServer
 from exporter.linux.topology import Topology
 from exporter.probe import location, probe_file, production_load, results
@@ -30,9 +29,10 @@ from exporter.probe.production_load import (
     LoadSample,
     ProductionLoad,
 )
-from exporter.probe.profiles import Profile
 from exporter.probe.results import DirectoryResults, ProfileResults, Round, RoundHistory
 from exporter.probe.schedule import ProbeSchedule
+from exporter.runtime.clock import Clock
+from exporter.runtime.errors import ReadError
 
 #: A filling of at most this many bytes runs at its limited rate although a server without pressure
 #: information waits for I/O. It is the file of the default profiles, which is written once.

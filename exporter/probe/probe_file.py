@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from exporter.errors import ReadError
+from exporter.runtime.errors import ReadError
 
 #: The file is filled in chunks of this size, in bytes.
 CHUNK_BYTES = 1 << 20

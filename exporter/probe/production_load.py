@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exporter.clock import Clock
-from exporter.errors import SourceError
+from exporter.config.gate_rules import GateRules
 from exporter.linux import cgroup, diskstats, files, pressure, task_states
 from exporter.linux.diskstats import SECTOR_BYTES, DiskStats
 from exporter.linux.mysql.mysqld import MysqlServer
-from exporter.probe.gate import GateRules, GateState, GuardSample
+from exporter.probe.gate import GateState, GuardSample
+from exporter.runtime.clock import Clock
+from exporter.runtime.errors import SourceError
 
 #: The intervals in seconds over which the gate averages the device's busy time, and the I/O
 #: pressure of the host and of mysqld's control groups.

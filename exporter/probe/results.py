@@ -10,14 +10,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, astuple, dataclass, field, replace
 from typing import Any
 
-from exporter import untrusted_file
+from exporter.config.profiles import KIB, Profile, Rw, Sync
+from exporter.families import probe_families as metrics
 from exporter.io.accumulators import WeightedHistogram
-from exporter.metrics import probe_families as metrics
 from exporter.probe.budget_ledger import WriteLimits
 from exporter.probe.fio_report import JobResult, Op, OpResult
 from exporter.probe.fio_run import ProfileResult
 from exporter.probe.gate import Reason
-from exporter.probe.profiles import KIB, Profile, Rw, Sync
 from exporter.probe.steady_state import (
     MIN_VALUE,
     SteadyState,
@@ -25,6 +24,7 @@ from exporter.probe.steady_state import (
     SteadyWindow,
     steady_state,
 )
+from exporter.runtime import untrusted_file
 
 #: How long the time of a run is kept after its end, in seconds. The daemon's sampler of disk
 #: counters needs it when it processes its readings, which is at most 20 s later.

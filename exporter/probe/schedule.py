@@ -8,8 +8,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from exporter.config.profiles import Profile
 from exporter.probe import budget_ledger
-from exporter.probe.profiles import Profile
 
 #: Largest change of the first delay, as a share of the delay. The change differs between hosts, so
 #: that hosts with common storage do not all probe at the same time.

@@ -8,16 +8,16 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 
-from exporter.clock import Clock
-from exporter.collector_status import CollectorStatus
-from exporter.errors import CommandError, ReadError, SourceError
-from exporter.linux.files import Parsed
+from exporter.config.gate_rules import GateRules
+from exporter.config.profiles import Profile, with_engine
 from exporter.probe.fio_run import ProfileResult
-from exporter.probe.gate import GateRules, Reason, Skip
+from exporter.probe.gate import Reason, Skip
 from exporter.probe.probe_directory import ProbeDirectory
 from exporter.probe.production_load import BUSY_SECONDS
-from exporter.probe.profiles import Profile, with_engine
 from exporter.probe.slot import ProbeSlot, ProbeTools
+from exporter.runtime.clock import Clock
+from exporter.runtime.collector_status import CollectorStatus
+from exporter.runtime.errors import CommandError, Parsed, ReadError, SourceError
 
 log = logging.getLogger(__name__)
 

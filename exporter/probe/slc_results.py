@@ -15,12 +15,11 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from exporter import untrusted_file
 from exporter.drives.fields import Fields
-from exporter.errors import ParseError, ReadError, SourceError
-from exporter.linux.files import Parsed
 from exporter.probe.cliff_result import CacheCliff, CliffResult, WritePhase
-from exporter.untrusted_file import UnusableFile
+from exporter.runtime import untrusted_file
+from exporter.runtime.errors import Parsed, ParseError, ReadError, SourceError
+from exporter.runtime.untrusted_file import UnusableFile
 
 #: The version of the file format.
 VERSION = 1

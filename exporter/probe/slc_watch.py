@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from exporter.clock import Clock
-from exporter.errors import SourceError
+from exporter.config.profiles import Profile
 from exporter.linux import diskstats
 from exporter.linux.diskstats import SECTOR_BYTES
 from exporter.linux.topology import Topology
@@ -27,10 +26,11 @@ from exporter.probe.cliff_detector import (
 from exporter.probe.cliff_result import CacheCliff
 from exporter.probe.fio import Fio
 from exporter.probe.probe_directory import ProbeDirectory
-from exporter.probe.profiles import Profile
 from exporter.probe.slc_results import SlcResult
 from exporter.probe.write_counters import WriteCounters
 from exporter.programs.child import End, Finished
+from exporter.runtime.clock import Clock
+from exporter.runtime.errors import SourceError
 
 log = logging.getLogger(__name__)
 

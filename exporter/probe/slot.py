@@ -13,19 +13,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from exporter.clock import Clock
-from exporter.errors import ReadError
+from exporter.config.gate_rules import GateRules
+from exporter.config.profiles import Profile
 from exporter.probe import filling, probe_file
 from exporter.probe.budget import ProbeBudget
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
 from exporter.probe.fio import Fio
 from exporter.probe.fio_run import ProfileResult, RunOutcome, run_fio
-from exporter.probe.gate import GateRules, Reason, Run, Skip, gate
+from exporter.probe.gate import Reason, Run, Skip, gate
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.probe_directory import ProbeDirectory
-from exporter.probe.profiles import Profile
 from exporter.probe.results import ProbeWindows
 from exporter.probe.slc_watch import SLC_PROFILE
+from exporter.runtime.clock import Clock
+from exporter.runtime.errors import ReadError
 
 log = logging.getLogger(__name__)
 

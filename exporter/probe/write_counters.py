@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from exporter.errors import ParseError, SourceError
 from exporter.linux import files
+from exporter.runtime.errors import ParseError, SourceError
 
 
 class WriteCounters:

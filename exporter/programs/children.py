@@ -14,8 +14,8 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol
 
-from exporter.clock import Clock
 from exporter.programs.child import Child, End, Finished, PidfdPoll, Stage, pidfd, spawn
+from exporter.runtime.clock import Clock
 
 
 class Children(Protocol):

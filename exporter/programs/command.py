@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from exporter.clock import SystemClock
-from exporter.errors import CommandError
 from exporter.programs.child import End, Finished
 from exporter.programs.children import SystemChildren
+from exporter.runtime.clock import SystemClock
+from exporter.runtime.errors import CommandError
 
 #: Limit of a program's output in bytes. A program that prints more is killed.
 _MAX_OUTPUT_BYTES = 1 << 20

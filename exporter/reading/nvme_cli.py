@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from exporter.drives.fields import Json
 from exporter.drives.smartctl_text.text_lines import Report, put
-from exporter.errors import ReadError
 from exporter.reading.document_part import DocumentPart
+from exporter.runtime.errors import ReadError
 
 #: The form of a document that was converted.
 FORM = "nvme-cli"

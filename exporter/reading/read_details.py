@@ -5,11 +5,11 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from exporter.drives.health import Protocol
-from exporter.printable import printable
 from exporter.reading import nvme_cli
 from exporter.reading.read_input import Document
 from exporter.reading.read_values import ReadDrive, ReadValue
 from exporter.report.formatting import quantity
+from exporter.runtime.printable import printable
 
 #: Minimum width of the column with the source, in characters.
 _MIN_SOURCE_WIDTH = 24

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from exporter.drives.fields import Json
 from exporter.drives.smartctl_text.text_report import is_banner, parse_text
-from exporter.errors import ParseError, ReadError
 from exporter.reading import nvme_cli
 from exporter.reading.document_part import DocumentPart as _Part
 from exporter.reading.document_part import is_introduction, json_after_text, unknown_text
 from exporter.report.formatting import quantity
+from exporter.runtime.errors import ParseError, ReadError
 from exporter.smart.smartctl import decoded, with_other_text
 
 if TYPE_CHECKING:

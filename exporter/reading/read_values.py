@@ -10,8 +10,9 @@ from exporter.drives.health import DriveIdentity, DriveReport
 from exporter.drives.smart_report import parse_report
 from exporter.drives.value_sources import ValueSource, value_sources
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.metrics import catalogue, smart_collector
-from exporter.metrics import smart_families as metrics
+from exporter.families import catalogue
+from exporter.families import smart_families as metrics
+from exporter.metrics import smart_collector
 from exporter.reading.read_input import Document
 
 #: The prefix of the metric families whose names are the keys of the output.

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import TextIO
 
-from exporter import output_file
-from exporter.errors import ConfigError
-from exporter.printable import printable
 from exporter.report import content, html_page, terminal
 from exporter.report.content import Report
 from exporter.report.formatting import encodable
+from exporter.runtime import output_file
+from exporter.runtime.errors import ConfigError
+from exporter.runtime.printable import printable
 
 
 def deliver(report: Report, out: TextIO, *, as_json: bool, html: Path | None) -> None:

@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree as ET
 
-from exporter.printable import printable
+from exporter.runtime.printable import printable
 
 
 def element(tag: str, *inside: ET.Element | str, **attributes: str | float) -> ET.Element:

@@ -8,8 +8,8 @@ import shutil
 from types import TracebackType
 from typing import Protocol, TextIO
 
-from exporter.printable import printable, with_control_characters
 from exporter.report.formatting import columns, encodable, has_unicode
+from exporter.runtime.printable import printable, with_control_characters
 
 #: Width of the bar, in characters.
 _BAR = 24

@@ -16,10 +16,10 @@ from rich.table import Column
 from rich.table import Table as Grid
 from rich.text import Text
 
-from exporter.printable import printable, with_control_characters
 from exporter.report import text_chart
 from exporter.report.content import Chart, Report, Table
 from exporter.report.table_split import fitting
+from exporter.runtime.printable import printable, with_control_characters
 
 #: The number of characters between two columns of `box.SIMPLE_HEAD`.
 _GAP = 2

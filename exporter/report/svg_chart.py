@@ -17,11 +17,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from xml.etree import ElementTree as ET
 
-from exporter.printable import printable
 from exporter.report.axis import Axis, Point, drawable, x_axis, x_words, y_axis, y_words
 from exporter.report.content import Chart, ChartLine, Mark
 from exporter.report.formatting import MAX_VALUE, columns, quantity
 from exporter.report.markup import element
+from exporter.runtime.printable import printable
 
 #: Number of styles for lines and for bands in the style sheet. Further lines and bands reuse them.
 KINDS = 4

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from exporter.printable import printable
 from exporter.report.content import Table
 from exporter.report.formatting import columns
+from exporter.runtime.printable import printable
 
 
 def fitting(table: Table, width: int, gap: int) -> list[Table]:

@@ -5,11 +5,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from exporter.printable import printable
 from exporter.report import text_chart
 from exporter.report.content import Chart, Report, Table
 from exporter.report.formatting import columns, encodable, has_unicode
 from exporter.report.table_split import fitting
+from exporter.runtime.printable import printable
 
 #: Width of the output if it is not a terminal, in characters.
 _WIDTH = 100

@@ -8,10 +8,10 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from exporter.printable import printable
 from exporter.report.axis import Axis, drawable, x_axis, y_axis, y_words
 from exporter.report.content import Chart, ChartLine
 from exporter.report.formatting import MAX_VALUE, quantity
+from exporter.runtime.printable import printable
 
 #: The size of the plot area, in characters.
 _ROWS = 12

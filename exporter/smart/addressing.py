@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from exporter.drives.drive_identity import serials_differ, usable_wwn
 from exporter.drives.health import DriveIdentity
-from exporter.errors import ConfigError
 from exporter.linux import device_nodes
 from exporter.linux.device_nodes import DeviceNodes
+from exporter.runtime.errors import ConfigError
 from exporter.smart.smartctl import Address
 
 #: Device types with several drives behind one path. A number in the type selects one of them:

@@ -7,7 +7,7 @@ import logging
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from exporter.clock import Clock
+from exporter.runtime.clock import Clock
 from exporter.smart.smartctl import Address
 
 log = logging.getLogger(__name__)

@@ -13,8 +13,9 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from exporter import untrusted_file
-from exporter.errors import NotAvailable, ReadError
+from exporter.runtime import untrusted_file
+from exporter.runtime.errors import NotAvailable, ReadError
+from exporter.runtime.untrusted_file import UnusableFile
 from exporter.smart.polling.poll_document import (
     LARGEST_BYTES,
     Heartbeat,
@@ -22,7 +23,6 @@ from exporter.smart.polling.poll_document import (
     encoded,
     file_name,
 )
-from exporter.untrusted_file import UnusableFile
 
 HEARTBEAT_FILE = "agent.json"
 

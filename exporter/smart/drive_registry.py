@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from exporter.clock import Clock
 from exporter.drives.drive_identity import identity_key, is_same_identity
 from exporter.drives.health import DriveHealth, DriveIdentity
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.linux import device_nodes
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.device_nodes import DeviceNodes
+from exporter.runtime.clock import Clock
 from exporter.smart import forgetting, presence
 from exporter.smart.answer_log import AnswerLog, FirstDocuments, no_document
 from exporter.smart.drive_labels import blocks_behind, labels

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from urllib.parse import quote
 
-from exporter import untrusted_file
+from exporter.runtime import untrusted_file
 from exporter.smart.inventory import Inventory, KnownDrive
 
 log = logging.getLogger(__name__)

@@ -13,17 +13,23 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exporter.clock import Clock
-from exporter.collector_status import CollectorStatus
-from exporter.config import Settings, SmartSource
+from exporter.config.settings import Settings, SmartSource
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.drives.wearout import WearoutRules
-from exporter.errors import CommandError, NotAvailable, ParseError, ReadError, SourceError
 from exporter.linux import capabilities
 from exporter.linux.device import Device
-from exporter.linux.files import Parsed
 from exporter.programs.children import Children
+from exporter.runtime.clock import Clock
+from exporter.runtime.collector_status import CollectorStatus
+from exporter.runtime.errors import (
+    CommandError,
+    NotAvailable,
+    Parsed,
+    ParseError,
+    ReadError,
+    SourceError,
+)
 from exporter.smart import mmc_drives, polling_plan
 from exporter.smart.answer_log import AnswerLog
 from exporter.smart.document_directory import DocumentReader

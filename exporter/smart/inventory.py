@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from exporter import untrusted_file
 from exporter.drives.drive_identity import (
     identity_key,
     identity_keys,
@@ -17,6 +16,7 @@ from exporter.drives.drive_identity import (
     usable_wwn,
 )
 from exporter.drives.health import DriveIdentity
+from exporter.runtime import untrusted_file
 from exporter.smart.smartctl import Address
 
 log = logging.getLogger(__name__)

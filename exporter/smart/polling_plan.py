@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from exporter.config import DeviceSettings, Settings
+from exporter.config.settings import DeviceSettings, Settings
 from exporter.linux import files
 from exporter.smart import addressing
 from exporter.smart.discovery import Override

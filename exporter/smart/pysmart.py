@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
-from exporter.errors import NotAvailable, ParseError
+from exporter.runtime.errors import NotAvailable, ParseError
 
 #: Limits of the text that is parsed: characters of a line, and number of lines. The rest is
 #: dropped. smartctl prints less, even with all logs.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from exporter.drives.fields import Json
-from exporter.errors import NotAvailable, ParseError
+from exporter.runtime.errors import NotAvailable, ParseError
 from exporter.smart import pysmart, self_tests
 
 Value: TypeAlias = str | float | bool

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from exporter.drives import self_test_log as log
 from exporter.drives.fields import Fields
 from exporter.drives.smartctl_text import text_report
-from exporter.errors import CommandError, NotAvailable, ParseError
 from exporter.programs.command import Completed, StatusRunner
+from exporter.runtime.errors import CommandError, NotAvailable, ParseError
 from exporter.smart import pysmart
 from exporter.smart.smartctl import OLDEST, Address, too_old, version
 

@@ -12,8 +12,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from exporter.drives.fields import Fields, Json
-from exporter.errors import CommandError, ParseError
-from exporter.json_values import require_few_values
+from exporter.runtime.errors import CommandError, ParseError
+from exporter.runtime.json_values import require_few_values
 
 
 class Address(NamedTuple):

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple, cast
 from urllib.parse import urlsplit
 
-from exporter.errors import ConfigError
+from exporter.runtime.errors import ConfigError
 from exporter.top.frame import DaemonDrive
 
 #: The address of the daemon unless the user names another. The daemon listens on this address by

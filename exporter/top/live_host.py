@@ -6,9 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-from exporter.clock import Clock
-from exporter.collector_status import CollectorStatus
-from exporter.config import Settings, device_filter
+from exporter.config.settings import Settings, device_filter
 from exporter.io import recent_activity
 from exporter.io.activity import DiskActivity
 from exporter.io.baseline import Baselines
@@ -18,7 +16,9 @@ from exporter.io.sampler import Sampler
 from exporter.io.service_watch import ServiceWatch
 from exporter.io.survey import TopologySurvey
 from exporter.linux.topology import Topology
-from exporter.printable import printable
+from exporter.runtime.clock import Clock
+from exporter.runtime.collector_status import CollectorStatus
+from exporter.runtime.printable import printable
 from exporter.top.frame import DaemonDrive, DriveLine, Frame, History
 
 #: Minimum time between two readings of the services' I/O, in seconds. A reading of 500 control

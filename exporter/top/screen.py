@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any
 
-from exporter.threads import WakePipe
+from exporter.runtime.threads import WakePipe
 from exporter.top.view import Key
 
 #: The escape sequences of keys (ECMA-48, xterm).

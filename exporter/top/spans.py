@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from exporter.printable import printable
 from exporter.report.formatting import columns
+from exporter.runtime.printable import printable
 
 
 class Style(Enum):

@@ -18,9 +18,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from exporter import privileges, untrusted_file
 from exporter.drives.wear_counter import WearObservation
-from exporter.untrusted_file import UnusableFile
+from exporter.runtime import privileges, untrusted_file
+from exporter.runtime.untrusted_file import UnusableFile
 from exporter.wear import wear_tables
 from exporter.wear.wear_tables import Rows
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
 
-from exporter.logs import UnexpectedErrors
+from exporter.runtime.logs import UnexpectedErrors
 from exporter.web.connection import Connection, ConnectionPhase
 from exporter.web.http_message import RenderedResponse, Request, Response, plain_response
 from exporter.web.password_record import PasswordRecord

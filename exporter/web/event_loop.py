@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from exporter.logs import UnexpectedErrors
+from exporter.runtime.logs import UnexpectedErrors
 
 Callback = Callable[[], None]
 

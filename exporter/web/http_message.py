@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import NamedTuple
 
-from exporter.errors import ExporterError
-from exporter.printable import printable
+from exporter.runtime.errors import ExporterError
+from exporter.runtime.printable import printable
 
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP/(\d)\.(\d)")
 # strip() removes white space around a value later. A pattern for it would take quadratic time.

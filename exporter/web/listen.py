@@ -5,7 +5,7 @@ import errno
 import socket
 from collections.abc import Sequence
 
-from exporter.errors import ConfigError
+from exporter.runtime.errors import ConfigError
 
 #: Maximum number of connections that wait for accept(). The kernel limits it to net.core.somaxconn.
 #: 2,000 clients can connect at the same time without lost SYN packets.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from exporter.errors import ConfigError
+from exporter.runtime.errors import ConfigError
 from exporter.web.rate_limit import RateLimit
 
 if TYPE_CHECKING:

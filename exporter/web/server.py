@@ -17,7 +17,7 @@ from pathlib import Path
 from selectors import EVENT_READ
 from types import MappingProxyType
 
-from exporter.logs import UnexpectedErrors
+from exporter.runtime.logs import UnexpectedErrors
 from exporter.web.connection import ClientLimits, Connection, ConnectionPhase
 from exporter.web.dispatcher import FastPaths, RequestDispatcher, Respond
 from exporter.web.event_loop import EventLoop

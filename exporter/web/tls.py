@@ -15,7 +15,7 @@ from pathlib import Path
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, TypeVar
 
-from exporter.errors import ConfigError
+from exporter.runtime.errors import ConfigError
 from exporter.web import config_file
 from exporter.web.transport import CHUNK_BYTES, Transport
 

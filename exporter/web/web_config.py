@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from exporter.errors import ConfigError
+from exporter.runtime.errors import ConfigError
 from exporter.web import config_file
 
 _TLS_KEYS = frozenset(

@@ -1,6 +1,6 @@
 """Metrics and labels that rules and panels may use: those of the catalogue, and planned ones."""
 
-from exporter.metrics.catalogue import SUBJECTS, families
+from exporter.families.catalogue import SUBJECTS, families
 
 #: Planned metrics, with the labels that the rules expect. Remove a metric when the catalogue has
 #: it.

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exporter.capture import host_capture
-from exporter.config import Paths
-from exporter.errors import ConfigError
+from exporter.config.settings import Paths
 from exporter.linux import scsi_sysfs
+from exporter.runtime.errors import ConfigError
 from tests.capture.test_smartctl_capture import REPORT, SERIAL, WWN
 from tests.fuzz import examples
 from tests.hosts import host as hosts

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from exporter.commands import bench_matrix
 from exporter.commands.bench_matrix import Matrix
-from exporter.errors import ConfigError
+from exporter.config.profiles import GIB, KIB, MIB, Rw
 from exporter.probe import fio
-from exporter.probe.profiles import GIB, KIB, MIB, Rw
+from exporter.runtime.errors import ConfigError
 
 
 def test_the_whole_matrix_is_block_size_by_jobs_by_mode() -> None:

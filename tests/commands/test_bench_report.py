@@ -5,8 +5,8 @@ import pytest
 from exporter.commands import bench_report
 from exporter.commands.bench_matrix import Matrix
 from exporter.commands.bench_report import CellOutcome
+from exporter.config.profiles import Rw
 from exporter.probe.fio_report import JobResult, Op, OpResult, RunResult
-from exporter.probe.profiles import Rw
 from exporter.report.content import Chart, Report, Table
 
 

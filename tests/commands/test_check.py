@@ -27,7 +27,7 @@ from exporter.drives.health import (
     WrittenBytes,
 )
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.printable import PrintableStream
+from exporter.runtime.printable import PrintableStream
 from exporter.smart.drive_problems import Answers, CheckThresholds, Status, problems, span
 
 DAY = 86_400.0

@@ -7,7 +7,7 @@ import pytest
 
 from exporter.commands import forget
 from exporter.drives.health import DriveIdentity
-from exporter.errors import ConfigError
+from exporter.runtime.errors import ConfigError
 from exporter.smart import forgetting
 from exporter.smart.inventory import Inventory, Sighting
 from exporter.smart.smartctl import Address

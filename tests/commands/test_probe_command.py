@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from exporter.config.profiles import PROFILES
 from exporter.linux import topology
 from exporter.probe import probe_file, results
-from exporter.probe.profiles import PROFILES
 from exporter.probe.results import Round, RoundHistory
-from exporter.state import StateFile
+from exporter.runtime.state import StateFile
 from tests.commands.measured import GATE, SMALL, Place, end, pretending
 from tests.duration import PATIENCE_SECONDS, at_most, wait_until
 from tests.required import lacking

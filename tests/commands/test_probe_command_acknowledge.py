@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from exporter.commands import probe_command
-from exporter.errors import ConfigError
 from exporter.probe.budget import ProbeBudget
+from exporter.runtime.errors import ConfigError
 from tests.fakes import FakeClock
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from exporter.commands import probe_report
+from exporter.config.profiles import PROFILES
 from exporter.probe.fio_report import JobResult, Op, OpResult, ProbeRun, RunResult
 from exporter.probe.fio_run import ProfileResult, RunOutcome
-from exporter.probe.profiles import PROFILES
 from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyWindow
 from exporter.report.content import Report, Table
 

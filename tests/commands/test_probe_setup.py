@@ -14,7 +14,6 @@ import pytest
 
 from exporter.cli import command_parser
 from exporter.cli import settings as settings_of
-from exporter.clock import SystemClock
 from exporter.commands.common import system_tools
 from exporter.commands.probe_setup import disable_probes, enable_probes, mysql_places, settings_text
 from exporter.commands.probe_setup.disable_probes import RemovalRequest
@@ -25,9 +24,10 @@ from exporter.commands.probe_setup.system_files import (
     create_directory,
     remove_directory,
 )
-from exporter.errors import CommandError, ConfigError
+from exporter.config.profiles import ON_BY_DEFAULT, PROFILES
 from exporter.linux.topology import StorageRole
-from exporter.probe.profiles import ON_BY_DEFAULT, PROFILES
+from exporter.runtime.clock import SystemClock
+from exporter.runtime.errors import CommandError, ConfigError
 from tests.commands.measured import Place
 from tests.linux import trees
 from tests.required import lacking

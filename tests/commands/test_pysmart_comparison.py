@@ -8,7 +8,7 @@ import pytest
 
 from exporter.commands.pysmart_comparison import Difference, find_differences
 from exporter.drives.smart_report import parse_report
-from exporter.errors import ParseError
+from exporter.runtime.errors import ParseError
 from exporter.smart.second_opinion import second_opinion
 from tests.smart import smartctl_texts
 

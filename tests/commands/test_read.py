@@ -17,12 +17,12 @@ from exporter.commands import read_command
 from exporter.drives.health import RejectedValue
 from exporter.drives.smart_report import parse_report
 from exporter.drives.value_sources import value_sources
-from exporter.metrics import smart_families
-from exporter.metrics.desc import MetricDesc
-from exporter.printable import PrintableStream
+from exporter.families import smart_families
+from exporter.families.desc import MetricDesc
 from exporter.reading import read_details, read_values
 from exporter.reading.read_input import Document, InputLimits, Stream, documents
 from exporter.reading.read_values import ReadDrive
+from exporter.runtime.printable import PrintableStream
 from tests.commands.test_check import Latin1, Terminal
 from tests.drives import reports
 from tests.drives.reports import Report

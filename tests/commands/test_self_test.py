@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from exporter.commands import self_test
-from exporter.errors import CommandError, ConfigError
 from exporter.programs.command import Completed, SystemRunner
+from exporter.runtime.errors import CommandError, ConfigError
 from exporter.smart.self_tests import _LOOK
 from tests.fakes import FakeClock
 from tests.smart import smartctl_texts

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from exporter.commands.slc import idle_times, size_bytes
-from exporter.errors import ConfigError
 from exporter.probe import slc_results
 from exporter.probe.cliff_result import CliffResult
+from exporter.runtime.errors import ConfigError
 from tests.commands.measured import GATE, Place, end
 
 

@@ -11,9 +11,9 @@ import pytest
 from exporter.commands import slc_measurement
 from exporter.commands.slc_measurement import recovered_by_idle_seconds, recovery_steps, until_slow
 from exporter.commands.slc_report import RecoveryStep
+from exporter.config.profiles import PROFILES, Profile
 from exporter.probe.cache_cliff import MIB, TraceSample
 from exporter.probe.cliff_result import CacheCliff, CliffResult
-from exporter.probe.profiles import PROFILES, Profile
 from exporter.probe.slc_watch import StopCondition, WatchedWrite
 from tests.fakes import FakeClock
 from tests.probe.test_slc_results import CLIFF

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from exporter.clock import SystemClock
 from exporter.commands import check, smart_reader
 from exporter.commands.smart_reader import PollProgress, SmartReader
-from exporter.config import DeviceSettings, Settings, SmartDrive, SmartSource
+from exporter.config.settings import DeviceSettings, Settings, SmartDrive, SmartSource
 from exporter.drives.health import DriveIdentity
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.errors import ConfigError
 from exporter.programs.child import End, Finished
 from exporter.programs.children import SystemChildren
+from exporter.runtime.clock import SystemClock
+from exporter.runtime.errors import ConfigError
 from exporter.smart.document_directory import DocumentWriter
 from exporter.smart.drive_problems import Answers, CheckThresholds, Status, problems
 from exporter.smart.inventory import Inventory, Sighting

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from exporter.probe.profiles import PROFILES
-from exporter.state import StateFile
+from exporter.config.profiles import PROFILES
+from exporter.runtime.state import StateFile
 from tests.commands.measured import GATE, Place, end, pretending
 from tests.commands.test_steady_state_command_saved_rounds import kept
 

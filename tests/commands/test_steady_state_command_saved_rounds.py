@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from exporter.commands import steady_state_command
 from exporter.commands.steady_state_command import saved_series
+from exporter.config.profiles import PROFILES, Profile
 from exporter.probe import results
-from exporter.probe.profiles import PROFILES, Profile
 from exporter.probe.results import Round, RoundHistory
 from exporter.probe.steady_state import SteadyPhase
 

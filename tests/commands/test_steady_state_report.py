@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporter.commands.steady_state_report import CompletedRound, Series, SteadyStateResult, report
-from exporter.probe.profiles import PROFILES, Profile
+from exporter.config.profiles import PROFILES, Profile
 from exporter.probe.results import is_latency_judged
 from exporter.probe.steady_state import SteadyStateRules, SteadyWindow, steady_state
 from exporter.report import content, html_page

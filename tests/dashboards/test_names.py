@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from exporter.metrics import catalogue
-from exporter.metrics.desc import MetricDesc
+from exporter.families import catalogue
+from exporter.families.desc import MetricDesc
 from tests.dashboards.documents import FILES, Target, every_target, panels, variables
 from tests.dashboards.not_yet import NOT_YET
 from tests.dashboards.promql import Selector, selectors

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from exporter.clock import SystemClock
 from exporter.drives.health import DriveIdentity
 from exporter.probe.budget import ProbeBudget
+from exporter.runtime.clock import SystemClock
+from exporter.runtime.state import StateFile
 from exporter.smart.inventory import Inventory, Sighting
 from exporter.smart.smartctl import Address
-from exporter.state import StateFile
 from tests.end_to_end.daemon import run
 from tests.end_to_end.host import Host
 from tests.linux import trees

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.probe.profiles import MIB, ON_BY_DEFAULT, ProfileSettings
+from exporter.config.profiles import MIB, ON_BY_DEFAULT, ProfileSettings
 from tests.duration import ahead_of_other_work
 from tests.end_to_end.programs import need
 from tests.required import lacking

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from exporter.probe.gate import GateRules
-from exporter.probe.profiles import MIB, ProfileSettings
+from exporter.config.gate_rules import GateRules
+from exporter.config.profiles import MIB, ProfileSettings
 from tests.duration import at_most
 from tests.end_to_end.programs import need
 from tests.rig.probed_disk import ALWAYS, ProbedDisk

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.metrics.disk_families import BUSY_RATIO
+from exporter.families.disk_families import BUSY_RATIO
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.programs import need
 from tests.end_to_end.prometheus import Prometheus

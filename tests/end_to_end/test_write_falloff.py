@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.io.write_falloff import WriteFalloffRules
+from exporter.config.disk_rules import WriteFalloffRules
 from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.page import Page

@@ -13,12 +13,12 @@ from pathlib import Path, PurePath
 
 from exporter.commands import megaraid_rights, read_command
 from exporter.commands.probe_setup import exporter_service
-from exporter.config import Settings
+from exporter.config.disk_rules import BaselineRules
+from exporter.config.settings import Settings
 from exporter.config_validation import parse_record, validated
 from exporter.drives.smart_report import parse_report
-from exporter.errors import ExporterError
 from exporter.io import accumulators, last_roles
-from exporter.io.baseline import BaselineRules, Baselines
+from exporter.io.baseline import Baselines
 from exporter.io.drive_events import DriveEvents
 from exporter.linux import (
     block,
@@ -28,7 +28,6 @@ from exporter.linux import (
     files,
     filesystems,
     links,
-    locks,
     mmc_sysfs,
     mountinfo,
     pcie,
@@ -40,14 +39,16 @@ from exporter.linux import (
 )
 from exporter.linux.mysql import mysql_directories, mysqld_processes
 from exporter.pages import os_release
-from exporter.printable import printable
 from exporter.probe import budget_ledger, fio, fio_report, host_lock, slc_results
 from exporter.probe.results import RoundHistory
 from exporter.programs import command
+from exporter.runtime.errors import ExporterError
+from exporter.runtime.lock_file import parse_flock_holder
+from exporter.runtime.printable import printable
+from exporter.runtime.state import StateFile
 from exporter.smart import pysmart, second_opinion, smartctl
 from exporter.smart.inventory import Inventory
 from exporter.smart.polling import poll_document
-from exporter.state import StateFile
 from exporter.top import daemon_page
 from exporter.web import http_message, listen, web_config
 from tests.drives import reports
@@ -169,7 +170,7 @@ TARGETS: Mapping[str, Target] = {
     "http-request": http_message.parse_request,
     "lane-rate": text(links.parse_lane_rate),
     "listen-address": text(listen.parse_address),
-    "locks": text(lambda words: locks.parse_flock_holder(words, 2049, 17)),
+    "locks": text(lambda words: parse_flock_holder(words, 2049, 17)),
     "megaraid-rights": text(lambda words: megaraid_rights.parse_missing(words, has_node=False)),
     "mountinfo": text(mountinfo.parse),
     "mysql-arguments": text(_arguments),

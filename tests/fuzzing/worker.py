@@ -23,7 +23,7 @@ try:
 except ImportError:
     atheris = None
 
-from exporter.errors import ExporterError
+from exporter.runtime.errors import ExporterError
 
 #: Whether coverage guides the inputs.
 IS_GUIDED = atheris is not None

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from exporter.config import Settings, SmartSource
+from exporter.config.settings import Settings, SmartSource
 from exporter.config_validation import parse_record
-from exporter.errors import CommandError
+from exporter.families.desc import Sample
+from exporter.families.device_families import FILESYSTEM_AVAIL, FILESYSTEM_SIZE
+from exporter.families.own_families import BUILD_INFO
 from exporter.io.service_watch import REFRESH_SECONDS
-from exporter.metrics.desc import Sample
-from exporter.metrics.device_families import FILESYSTEM_AVAIL, FILESYSTEM_SIZE
 from exporter.metrics.exposition import render
-from exporter.metrics.own_families import BUILD_INFO
 from exporter.monitor import Monitor
 from exporter.programs.child import End, Finished
+from exporter.runtime.errors import CommandError
 from tests.fakes import FakeChildren, FakeClock, FakeRunner
 from tests.hosts import growth, tree
 

@@ -9,7 +9,7 @@ import pytest
 
 from exporter import __version__
 from exporter.cli import main, parser
-from exporter.config import Settings
+from exporter.config.settings import Settings
 from exporter.config_validation import parse_record
 from tests.image.files import CONTAINER, TOP, instructions, last
 from tests.unit_file import UnitFile

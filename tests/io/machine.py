@@ -4,14 +4,14 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from exporter.collector_status import CollectorStatus
+from exporter.config.disk_rules import DiskRules
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
-from exporter.io.disk_rules import DiskRules
 from exporter.io.sampler import Sampler
 from exporter.io.slowdown import SlowdownEvidence
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.proc_stat import TICKS_PER_SECOND, CpuTimes
+from exporter.runtime.collector_status import CollectorStatus
 from tests.fakes import FakeClock
 
 #: One second of a device at its limit, and one of a device with little load.

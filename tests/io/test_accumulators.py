@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exporter.families import disk_families as metrics
+from exporter.families.desc import MetricDesc
 from exporter.io.accumulators import (
     MonotonicCounter,
     RollingMax,
@@ -16,8 +18,6 @@ from exporter.io.accumulators import (
     counter_state,
     restored_counter,
 )
-from exporter.metrics import disk_families as metrics
-from exporter.metrics.desc import MetricDesc
 
 
 def advanced(counted: list[float], at_least: float = 0.0) -> list[float]:

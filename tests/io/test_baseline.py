@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from exporter.io.baseline import Baseline, BaselineRules, Baselines
+from exporter.config.disk_rules import BaselineRules
+from exporter.io.baseline import Baseline, Baselines
 
 RULES = BaselineRules()
 HOUR = RULES.interval_seconds

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporter import untrusted_file
 from exporter.io import last_roles
 from exporter.linux import topology
 from exporter.linux.topology import RememberedRole, Topology
+from exporter.runtime import untrusted_file
 from tests.fuzz import examples
 from tests.linux import trees
 from tests.linux.trees import Sys, mount_line

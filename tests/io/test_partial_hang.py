@@ -2,12 +2,12 @@
 
 import random
 
+from exporter.config.disk_rules import BaselineRules, DiskRules, PartialHangRules
 from exporter.io.activity import DiskActivity, DiskContext
-from exporter.io.baseline import Baseline, BaselineRules, DriveBaselines
-from exporter.io.disk_rules import DiskRules
-from exporter.io.drive_class import drive_from_name
+from exporter.io.baseline import Baseline, DriveBaselines
+from exporter.io.drive import drive_from_name
 from exporter.io.interval import DiskInterval
-from exporter.io.partial_hang import PartialHangDetector, PartialHangRules
+from exporter.io.partial_hang import PartialHangDetector
 
 
 def after(excesses: list[float], queue_depth: float = 4.0) -> tuple[list[bool], float]:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from exporter.clock import SystemClock
-from exporter.collector_status import CollectorStatus
+from exporter.config.disk_rules import DiskRules
 from exporter.io.activity import DiskActivity
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
-from exporter.io.disk_rules import DiskRules
 from exporter.io.sampler import Sampler
 from exporter.io.verdict import Verdict
+from exporter.runtime.clock import SystemClock
+from exporter.runtime.collector_status import CollectorStatus
 from tests.duration import at_most, wait_until
 from tests.rig.load import Job, load
 from tests.rig.slow_disk import SlowDisk

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from exporter.io.drive_class import Drive, DriveClass, drive_from_name
-from exporter.io.verdict import SaturationRules, Verdict
+from exporter.config.disk_rules import SaturationRules
+from exporter.config.drive_class import DriveClass
+from exporter.families.desc import Sample
+from exporter.io.drive import Drive, drive_from_name
+from exporter.io.verdict import Verdict
 from exporter.metrics import cpu_collector, disk_collector
-from exporter.metrics.desc import Sample
 from tests.io.machine import ALL_IDLE, CALM, FULL, Machine, seconds_seen
 from tests.io.records import NEW, WRAP_SECONDS, as_counted, grown
 

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from exporter.config import CgroupSettings, Paths, Settings
-from exporter.errors import NotAvailable
+from exporter.config.settings import CgroupSettings, Paths, Settings
 from exporter.io.service_watch import REFRESH_SECONDS, ServiceWatch
 from exporter.io.services import OTHER
+from exporter.runtime.errors import NotAvailable
 from tests.fakes import FakeClock
 from tests.linux.test_cgroup_services import enable, service
 

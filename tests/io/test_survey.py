@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from exporter.collector_status import CollectorStatus
-from exporter.config import Paths, Settings
+from exporter.config.settings import Paths, Settings
 from exporter.io.survey import TopologySurvey
+from exporter.runtime.collector_status import CollectorStatus
 from tests.fakes import FakeClock
 from tests.linux import trees
 from tests.linux.trees import Sys

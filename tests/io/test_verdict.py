@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.io.drive_class import DriveClass
+from exporter.config.disk_rules import SaturationRules, VerdictRules
+from exporter.config.drive_class import DriveClass
 from exporter.io.interval import CpuInterval, CpuShare, DiskInterval
 from exporter.io.verdict import (
     AwaitLimits,
-    SaturationRules,
     Verdict,
-    VerdictRules,
     await_limit,
     bottleneck_verdict,
     completing_cpu_is_full,

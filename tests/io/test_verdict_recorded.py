@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from exporter.io.drive_class import DriveClass
+from exporter.config.disk_rules import SaturationRules, VerdictRules
+from exporter.config.drive_class import DriveClass
 from exporter.io.interval import DiskInterval, cpu_interval, disk_interval
 from exporter.io.verdict import (
     AwaitLimits,
-    SaturationRules,
     Verdict,
-    VerdictRules,
     bottleneck_verdict,
     cpu_is_bottleneck,
     device_is_full,

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
+from exporter.config.disk_rules import DiskRules, ThrottlingRules
+from exporter.config.drive_class import DriveClass, VolumeType
 from exporter.io.activity import DiskActivity, DiskContext
 from exporter.io.baseline import Baselines
-from exporter.io.disk_rules import DiskRules
-from exporter.io.drive_class import Drive, DriveClass, VolumeType
+from exporter.io.drive import Drive
 from exporter.io.interval import DiskInterval
-from exporter.io.throttling import ThrottlingDetector, ThrottlingRules
+from exporter.io.throttling import ThrottlingDetector
 from exporter.io.verdict import Verdict
 from exporter.io.volume_models import volume_type
 from exporter.linux.device_identity import DeviceIdentity

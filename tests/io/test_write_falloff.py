@@ -9,18 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.config import DeviceSettings
+from exporter.config.disk_rules import BaselineRules, DiskRules, WriteFalloffRules
+from exporter.config.drive_class import DriveClass, VolumeType
+from exporter.config.settings import DeviceSettings
 from exporter.drives.health import DriveHealth
 from exporter.io import survey
 from exporter.io.activity import DiskActivity, DiskContext
-from exporter.io.baseline import Baseline, BaselineRules, DriveBaselines
-from exporter.io.disk_rules import DiskRules
-from exporter.io.drive_class import Drive, DriveClass, VolumeType, drive_from_name
+from exporter.io.baseline import Baseline, DriveBaselines
+from exporter.io.drive import Drive, drive_from_name
 from exporter.io.falloff_tracker import WriteFalloffTracker
 from exporter.io.interval import DiskInterval, disk_interval
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
 from exporter.io.verdict import Verdict
-from exporter.io.write_falloff import WriteFalloff, WriteFalloffDetector, WriteFalloffRules
+from exporter.io.write_falloff import WriteFalloff, WriteFalloffDetector
 from exporter.linux import topology
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.links import LinkSpeed

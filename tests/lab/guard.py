@@ -23,8 +23,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 
-from exporter.probe.gate import GateRules
-from exporter.probe.profiles import PROFILES, ProfileSettings
+from exporter.config.gate_rules import GateRules
+from exporter.config.profiles import PROFILES, ProfileSettings
 from tests.lab import records
 from tests.lab.mariadb import Tables, mariadb
 from tests.rig.cgroup import RigUnavailable

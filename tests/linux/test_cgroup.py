@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import NotAvailable, ParseError
 from exporter.linux import cgroup
 from exporter.linux.cgroup import CgroupIo
+from exporter.runtime.errors import NotAvailable, ParseError
 from tests.linux.texts import cut, texts
 
 TEXT = """\

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from exporter.errors import LimitReached, NotAvailable, ReadError
 from exporter.linux import cgroup
 from exporter.linux.cgroup import ServiceTree, owning_service, service_name
+from exporter.runtime.errors import LimitReached, NotAvailable, ReadError
 
 ID = "0123456789ab" + "c" * 52
 POD = "8f3e12ab-1111-2222-3333-444444444444"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.io.drive_class import VolumeType
+from exporter.config.drive_class import VolumeType
 from exporter.io.volume_models import volume_type
 from exporter.linux import device, topology
 from exporter.linux.device import ArraySync, Device, DeviceEntry

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import ParseError, ReadError
 from exporter.linux import diskstats
 from exporter.linux.diskstats import DiskStats
+from exporter.runtime.errors import ParseError, ReadError
 from tests.duration import wait_until
 from tests.io.machine import disk_line
 from tests.io.records import ANY_DISK

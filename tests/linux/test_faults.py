@@ -1,6 +1,6 @@
 """Faults: how many are kept."""
 
-from exporter.errors import MAX_FAULTS, Faults, ParseError
+from exporter.runtime.errors import MAX_FAULTS, Faults, ParseError
 
 
 def test_few_faults_are_all_listed() -> None:

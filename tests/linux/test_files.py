@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import NotAvailable, ReadError
 from exporter.linux import files
+from exporter.runtime.errors import NotAvailable, ReadError
 from tests.duration import PATIENCE_SECONDS
 from tests.processes import open_files
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from exporter.errors import LimitReached, SourceError
 from exporter.linux import cgroup, diskstats, files, mountinfo, proc_stat, softirqs, topology
 from exporter.metrics import cpu_collector
+from exporter.runtime.errors import LimitReached, SourceError
 from tests.linux import trees
 from tests.linux.trees import mount_line
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from exporter.errors import LimitReached, ParseError, ReadError
 from exporter.linux import mmc_sysfs
 from exporter.linux.mmc_sysfs import MmcHealth, parse_life_time, parse_reserve
+from exporter.runtime.errors import LimitReached, ParseError, ReadError
 from tests.linux.texts import cut, texts
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import NotAvailable, ParseError
 from exporter.linux import mountinfo
 from exporter.linux.mountinfo import Mount, Mounts
+from exporter.runtime.errors import NotAvailable, ParseError
 from tests.linux.trees import mount_line
 
 ROOT = Mount("259:2", "/", "/", ("rw", "relatime"), "ext4", "/dev/nvme0n1p2", ("rw",))

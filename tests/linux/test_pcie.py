@@ -6,10 +6,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import ParseError
 from exporter.linux import pcie
-from exporter.linux.files import Parsed
 from exporter.linux.pcie import AerFiles, PcieErrors
+from exporter.runtime.errors import Parsed, ParseError
 from tests.linux import trees
 from tests.linux.trees import Sys
 

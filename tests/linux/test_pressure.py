@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import NotAvailable, ParseError, SourceError
 from exporter.linux import pressure
 from exporter.linux.pressure import Pressure
+from exporter.runtime.errors import NotAvailable, ParseError, SourceError
 from tests.linux.texts import cut, texts
 
 SOME = "some avg10=0.06 avg60=0.21 avg300=0.99 total=8537362\n"

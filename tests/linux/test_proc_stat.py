@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import ParseError, ReadError, SourceError
 from exporter.linux import files, proc_stat
 from exporter.linux.proc_stat import TICKS_PER_SECOND, CpuStat, CpuTimes
+from exporter.runtime.errors import ParseError, ReadError, SourceError
 from tests.io.machine import cpu_line
 from tests.linux.texts import cut, texts
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import NotAvailable, ParseError, ReadError
 from exporter.linux import scsi_sysfs
 from exporter.linux.scsi_sysfs import AtaIdentity, ScsiGeneric
+from exporter.runtime.errors import NotAvailable, ParseError, ReadError
 from tests.linux import node_trees, trees
 from tests.linux.trees import Sys
 

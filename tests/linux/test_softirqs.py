@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import NotAvailable, ParseError, SourceError
 from exporter.linux import softirqs
+from exporter.runtime.errors import NotAvailable, ParseError, SourceError
 from tests.linux.texts import cut, texts
 
 TEXT = """\

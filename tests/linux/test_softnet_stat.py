@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import NotAvailable, ParseError, SourceError
 from exporter.linux import softnet_stat
 from exporter.linux.softnet_stat import SoftnetCounters
+from exporter.runtime.errors import NotAvailable, ParseError, SourceError
 from tests.linux.texts import cut, texts
 
 _REST = " 00000000" * 12

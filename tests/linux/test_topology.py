@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from exporter.errors import ParseError
 from exporter.linux import filesystems, topology
 from exporter.linux.filesystems import Filesystem, FilesystemUsage
 from exporter.linux.topology import StorageRole, Topology
+from exporter.runtime.errors import ParseError
 from tests.duration import at_most, wait_until
 from tests.fuzz import examples
 from tests.linux import trees

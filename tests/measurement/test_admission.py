@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from exporter.errors import ConfigError
 from exporter.measurement import admission
 from exporter.measurement.admission import Streams, WritePlan
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.report.progress import Progress
+from exporter.runtime.errors import ConfigError
 from tests.fakes import FakeClock
 
 GB = 10**9

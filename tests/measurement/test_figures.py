@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.commands import bench_matrix, slc
-from exporter.errors import ConfigError
 from exporter.measurement import figures
+from exporter.runtime.errors import ConfigError
 
 
 @pytest.mark.parametrize(

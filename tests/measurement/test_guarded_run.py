@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from exporter.errors import ConfigError
 from exporter.measurement import guarded_run
+from exporter.runtime.errors import ConfigError
 
 
 def test_other_files_in_the_directory_are_kept(tmp_path: Path) -> None:

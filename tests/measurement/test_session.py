@@ -16,15 +16,15 @@ import pytest
 from exporter import cli
 from exporter.commands import bench, probe_command, steady_state_command
 from exporter.commands.bench_matrix import Matrix
-from exporter.config import Settings
-from exporter.errors import ConfigError, ReadError, SourceError
+from exporter.config.profiles import MIB, PROFILES, Profile, Rw
+from exporter.config.settings import Settings
 from exporter.measurement import session
 from exporter.measurement.admission import Streams
 from exporter.measurement.session import Measurement, MeasurementOptions, MeasurementTools
 from exporter.probe.host_lock import HostLock
 from exporter.probe.probe_file import FilesystemFull
-from exporter.probe.profiles import MIB, PROFILES, Profile, Rw
 from exporter.programs.child import Finished
+from exporter.runtime.errors import ConfigError, ReadError, SourceError
 from tests.commands.measured import GATE, SMALL, Place
 from tests.fakes import FakeClock
 from tests.probe.probing import FakeFio, good

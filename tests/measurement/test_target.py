@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from exporter.config import ProbeSettings, Settings, StateSettings
-from exporter.errors import ConfigError
+from exporter.config.settings import ProbeSettings, Settings, StateSettings
 from exporter.measurement import target
+from exporter.runtime.errors import ConfigError
 
 
 def settings(*directories: Path, state: Path | None = None) -> Settings:

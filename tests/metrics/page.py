@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from exporter.metrics.desc import Sample
+from exporter.families.desc import Sample
 
 #: The values of a family, by label values.
 Values = dict[tuple[str, ...], Any]

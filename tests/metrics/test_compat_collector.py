@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.io.verdict import SaturationRules
+from exporter.config.disk_rules import SaturationRules
 from exporter.linux.proc_stat import CpuTimes
 from exporter.metrics import compat_collector, disk_collector
 from tests.io.machine import Machine

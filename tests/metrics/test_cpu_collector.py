@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from exporter.errors import NotAvailable, ParseError
 from exporter.linux.cgroup import CgroupIo
 from exporter.linux.pressure import Pressure
 from exporter.linux.proc_stat import CpuTimes
 from exporter.linux.softnet_stat import SoftnetCounters
 from exporter.metrics import cpu_collector
 from exporter.metrics.cpu_collector import CgroupUsage
+from exporter.runtime.errors import NotAvailable, ParseError
 from tests.io.machine import Machine
 from tests.metrics.page import Values, page
 

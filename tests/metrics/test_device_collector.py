@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from exporter.families import device_families as metrics
+from exporter.families.desc import MetricDesc
 from exporter.linux import topology
 from exporter.metrics import device_collector
-from exporter.metrics import device_families as metrics
-from exporter.metrics.desc import MetricDesc
 from tests.linux import trees
 from tests.linux.trees import Sys, mount_line
 

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from exporter.io.drive_class import Drive, DriveClass
-from exporter.io.verdict import SaturationRules, Verdict
+from exporter.config.disk_rules import SaturationRules
+from exporter.config.drive_class import DriveClass
+from exporter.families.desc import Buckets
+from exporter.io.drive import Drive
+from exporter.io.verdict import Verdict
 from exporter.linux.diskstats import DiskStats
 from exporter.metrics import disk_collector
-from exporter.metrics.desc import Buckets
 from tests.io.machine import Machine
 from tests.io.records import NEW, NEW_OF_OLD, grown
 from tests.metrics.page import Values, page

@@ -19,10 +19,10 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from prometheus_client.registry import Collector, CollectorRegistry
 from prometheus_client.utils import floatToGoString
 
-from exporter.metrics import catalogue, disk_families
-from exporter.metrics.desc import Buckets, MetricDesc, Sample
+from exporter.families import catalogue, disk_families
+from exporter.families.desc import Buckets, MetricDesc, Sample
 from exporter.metrics.exposition import render
-from exporter.printable import printable
+from exporter.runtime.printable import printable
 
 GAUGE = MetricDesc("ssd_test_ratio", 'A "gauge" with a \\ backslash.', ("device", "op"))
 COUNTER = MetricDesc("ssd_test_bytes_total", "A counter.", ("device",), "counter")

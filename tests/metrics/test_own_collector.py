@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from prometheus_client.process_collector import ProcessCollector
 
-from exporter.errors import ReadError
-from exporter.linux.files import Parsed
 from exporter.linux.proc_stat import CpuTimes
 from exporter.metrics import own_collector
+from exporter.runtime.errors import Parsed, ReadError
 from tests.io.machine import Machine
 from tests.io.records import NEW
 from tests.metrics.page import page

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.exposition import choose_encoder
 
-from exporter.collector_status import CollectorStatus
-from exporter.errors import BugError
-from exporter.metrics.desc import Buckets, MetricDesc, Sample
+from exporter.families.desc import Buckets, MetricDesc, Sample
 from exporter.metrics.page import PageCache
+from exporter.runtime.collector_status import CollectorStatus
+from exporter.runtime.errors import BugError
 from tests.fakes import FakeClock
 
 TICK = MetricDesc("ssd_test_ticks_total", "Ticks.", (), "counter")

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
+from exporter.config.profiles import PROFILES
 from exporter.metrics import probe_collector
 from exporter.metrics.exposition import render
 from exporter.probe.budget_ledger import WriteLimits
 from exporter.probe.cliff_result import CacheCliff, CliffResult
 from exporter.probe.fio_report import JobResult, Op, OpResult, RunResult
-from exporter.probe.profiles import PROFILES
 from exporter.probe.results import DirectoryResults, ProfileResults
 from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyWindow
 from tests.metrics.page import page

@@ -23,8 +23,9 @@ from exporter.drives.health import (
     WrittenBytes,
 )
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.metrics import catalogue, smart_collector
-from exporter.metrics import smart_families as metrics
+from exporter.families import catalogue
+from exporter.families import smart_families as metrics
+from exporter.metrics import smart_collector
 from exporter.metrics.exposition import render
 from exporter.metrics.smart_collector import SmartCollector
 from exporter.smart.polling.poll_result import EXIT_BITS, PollResult

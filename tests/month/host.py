@@ -6,26 +6,21 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exporter.collector_status import CollectorStatus
+from exporter.config.disk_rules import DiskRules
 from exporter.drives.wearout import WearoutRules
+from exporter.families import device_families
+from exporter.families import own_families as own_metrics
+from exporter.families.desc import Sample
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
-from exporter.io.disk_rules import DiskRules
 from exporter.io.sampler import Sampler
-from exporter.linux.files import Parsed
 from exporter.linux.pressure import Pressure
 from exporter.linux.proc_stat import CpuStat, CpuTimes
 from exporter.linux.softnet_stat import SoftnetCounters
-from exporter.metrics import (
-    cpu_collector,
-    device_families,
-    disk_collector,
-    own_collector,
-    smart_collector,
-)
-from exporter.metrics import own_families as own_metrics
+from exporter.metrics import cpu_collector, disk_collector, own_collector, smart_collector
 from exporter.metrics.cpu_collector import CgroupUsage
-from exporter.metrics.desc import Sample
+from exporter.runtime.collector_status import CollectorStatus
+from exporter.runtime.errors import Parsed
 from exporter.wear.wear_history import WearHistory
 from exporter.wear.wear_recorder import WearRecorder
 from tests.fakes import FakeClock

@@ -5,18 +5,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from exporter.config.disk_rules import DiskRules
+from exporter.config.drive_class import DriveClass
 from exporter.drives.drive_identity import identity_key
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
+from exporter.families import device_families
+from exporter.families.desc import Sample
 from exporter.io.activity import DiskActivity, DiskContext
 from exporter.io.baseline import Baselines
-from exporter.io.disk_rules import DiskRules
-from exporter.io.drive_class import Drive, DriveClass
+from exporter.io.drive import Drive
 from exporter.io.interval import disk_interval
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
 from exporter.linux.diskstats import DiskStats
-from exporter.metrics import device_families
-from exporter.metrics.desc import Sample
 from exporter.metrics.smart_collector import drive_samples
 from exporter.smart.drive_record import DriveRecord
 from exporter.smart.polling.poll_document import PollDocument

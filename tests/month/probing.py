@@ -4,14 +4,15 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from exporter.config.gate_rules import GateRules
+from exporter.config.profiles import ON_BY_DEFAULT, PROFILES
 from exporter.drives.health import DriveHealth
+from exporter.families.desc import Sample
 from exporter.metrics import probe_collector
-from exporter.metrics.desc import Sample
 from exporter.probe.budget_ledger import WriteLimits
 from exporter.probe.fio_report import JobResult, Op, OpResult, RunResult
 from exporter.probe.fio_run import ProfileResult
-from exporter.probe.gate import GateRules, GateState, Skip, gate
-from exporter.probe.profiles import ON_BY_DEFAULT, PROFILES
+from exporter.probe.gate import GateState, Skip, gate
 from exporter.probe.results import DirectoryResults, ProfileResults
 
 _BUDGET = 4_000_000_000

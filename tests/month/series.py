@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from exporter.metrics.desc import MetricDesc, Sample
+from exporter.families.desc import MetricDesc, Sample
 from exporter.metrics.exposition import render
 from tests.month.replay import Named
 

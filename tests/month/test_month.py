@@ -13,8 +13,8 @@ import psutil
 import pytest
 import yaml
 
+from exporter.families.disk_families import IO_NOW
 from exporter.io.interval import disk_interval
-from exporter.metrics.disk_families import IO_NOW
 from tests.alerts import rules
 from tests.duration import PATIENCE_SECONDS, wait_until
 from tests.end_to_end.programs import need

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
+from exporter.config.drive_class import DriveClass
 from exporter.drives.health import (
     AtaAttribute,
     DriveHealth,
@@ -20,7 +21,6 @@ from exporter.drives.health import (
     WrittenBytes,
 )
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.io.drive_class import DriveClass
 from exporter.io.drive_events import DriveEvent, EventKind
 from exporter.io.recent_activity import SAMPLES, SATURATED, VERDICTS
 from exporter.io.services import OTHER, ServiceRate

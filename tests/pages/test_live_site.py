@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.config import Settings
+from exporter.config.settings import Settings
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.recent_activity import SAMPLES
 from exporter.io.services import ServiceRate
 from exporter.io.survey import TopologySurvey
-from exporter.live_pages import LivePages
+from exporter.pages.live_pages import LivePages
 from exporter.pages.live_site import POLICY, LiveSite
 from exporter.pages.snapshot import PageSources, SnapshotReader
 from exporter.pages.views import HostView

@@ -17,11 +17,11 @@ from exporter.drives.health import (
     RejectionKind,
 )
 from exporter.drives.watched_drive import WatchedDrive
+from exporter.families import smart_families
+from exporter.families.desc import MetricDesc
 from exporter.io.drive_events import DriveEvent, EventKind
 from exporter.io.services import ServiceRate
 from exporter.io.verdict import Verdict
-from exporter.metrics import smart_families
-from exporter.metrics.desc import MetricDesc
 from exporter.pages import judgement, live_site
 from exporter.pages.drive_history import DriveHistory, ProbeRounds
 from exporter.pages.drive_page import drive_page

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.live_pages import LivePages
+from exporter.pages.live_pages import LivePages
 from exporter.web.http_message import Request
 from tests.hosts.host import FOLDERS, Host, folders
 from tests.pages.test_pages import Outline

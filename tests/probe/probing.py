@@ -5,21 +5,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from exporter.collector_status import CollectorStatus
+from exporter.config.gate_rules import GateRules
+from exporter.config.profiles import MIB, ON_BY_DEFAULT, PROFILES, Profile
 from exporter.linux import topology
 from exporter.linux.mysql.mysqld import MysqlServer
 from exporter.linux.topology import Topology
 from exporter.probe.budget import DAY_BYTES, ProbeBudget
 from exporter.probe.fio import Fio
-from exporter.probe.gate import GateRules
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.probe_directory import DriveCondition, ProbeContext, ProbeDirectory
-from exporter.probe.profiles import MIB, ON_BY_DEFAULT, PROFILES, Profile
 from exporter.probe.results import ProbeWindows, ProfileResults, RoundHistory
 from exporter.probe.schedule import ProbeSchedule
 from exporter.probe.scheduler import ProbeScheduler
 from exporter.probe.slot import ProbeTools
 from exporter.programs.child import End, Finished
+from exporter.runtime.collector_status import CollectorStatus
 from tests.end_to_end.host import Host
 from tests.fakes import FakeClock
 from tests.probe import fio_reports

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporter.errors import ParseError
 from exporter.probe import budget_ledger
 from exporter.probe.budget import DAY_BYTES, ProbeBudget
 from exporter.probe.budget_ledger import Ledger, Reservation, SpentBytes, WriteLimits
+from exporter.runtime.errors import ParseError
 from tests.fakes import FakeClock
 from tests.fuzz import examples
 
@@ -388,7 +388,7 @@ _SPENDING = """
 import random, sys
 from pathlib import Path
 from exporter.probe.budget import ProbeBudget
-from exporter.clock import SystemClock
+from exporter.runtime.clock import SystemClock
 budget = ProbeBudget(Path(sys.argv[1]), SystemClock(), "boot", 1 << 60)
 budget.recover()
 while True:

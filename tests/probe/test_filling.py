@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from exporter.errors import ReadError
 from exporter.measurement import guarded_run
 from exporter.probe import filling, probe_file
 from exporter.probe.probe_directory import ProbeDirectory
+from exporter.runtime.errors import ReadError
 from tests.fakes import FakeClock
 from tests.probe.probing import Rig
 

@@ -13,12 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.clock import SystemClock
-from exporter.errors import ConfigError
-from exporter.probe import fio, fio_report
-from exporter.probe.fio import SystemFio
-from exporter.probe.fio_report import Op, ProbeRun, RunResult
-from exporter.probe.profiles import (
+from exporter.config.profiles import (
     MIB,
     ON_BY_DEFAULT,
     PROFILES,
@@ -28,9 +23,14 @@ from exporter.probe.profiles import (
     Sync,
     with_engine,
 )
+from exporter.probe import fio, fio_report
+from exporter.probe.fio import SystemFio
+from exporter.probe.fio_report import Op, ProbeRun, RunResult
 from exporter.programs.child import End
 from exporter.programs.children import SystemChildren
 from exporter.programs.command import SystemRunner
+from exporter.runtime.clock import SystemClock
+from exporter.runtime.errors import ConfigError
 from tests.duration import PATIENCE_SECONDS, at_most, wait_until
 from tests.end_to_end.programs import need
 from tests.fakes import FakeClock, FakeRunner

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import ParseError
 from exporter.probe import fio_report
 from exporter.probe.fio_report import JobResult, Op, OpResult, RunResult, parse
+from exporter.runtime.errors import ParseError
 from tests.probe.fio_reports import FSYNC, PAGE_READ, direction, job, latency, printed
 
 

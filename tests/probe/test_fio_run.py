@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exporter.config.profiles import PROFILES
 from exporter.io.interval import DiskInterval
 from exporter.linux import diskstats
 from exporter.linux.diskstats import DiskStats
@@ -22,7 +23,6 @@ from exporter.probe.fio_run import (
     limit_seconds,
 )
 from exporter.probe.production_load import GuardReading
-from exporter.probe.profiles import PROFILES
 from tests.io.records import NEW, grown, over
 
 REDO, READ, WRITE = (PROFILES[name] for name in ("fsync", "page_read", "page_write"))

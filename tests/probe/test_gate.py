@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.probe.gate import GateRules, GateState, GuardSample, Reason, Run, Skip, gate, guard
+from exporter.config.gate_rules import GateRules
+from exporter.probe.gate import GateState, GuardSample, Reason, Run, Skip, gate, guard
 
 RULES = GateRules()
 GIB = 1 << 30

@@ -11,12 +11,13 @@ from typing import cast
 
 import pytest
 
+from exporter.config.gate_rules import GateRules
+from exporter.config.profiles import PROFILES
 from exporter.probe.fio import Fio
 from exporter.probe.fio_run import RunOutcome, run_fio
-from exporter.probe.gate import GateRules, GuardSample, Reason
+from exporter.probe.gate import GuardSample, Reason
 from exporter.probe.host_lock import HostLock
 from exporter.probe.production_load import GuardSampler
-from exporter.probe.profiles import PROFILES
 from exporter.programs.child import End, Finished
 from tests.fakes import FakeClock
 

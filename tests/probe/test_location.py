@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import ReadError
 from exporter.linux import topology
 from exporter.linux.topology import Topology
 from exporter.probe import location
 from exporter.probe.location import FilesystemKind, filesystem_kind, unsuitable_reason
+from exporter.runtime.errors import ReadError
 from tests.end_to_end.host import Host
 
 

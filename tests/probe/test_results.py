@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exporter.config.profiles import MIB, PROFILES, Rw
 from exporter.probe import results
 from exporter.probe.fio_report import JobResult, Op, OpResult, RunResult
-from exporter.probe.profiles import MIB, PROFILES, Rw
 from exporter.probe.results import Round, RoundHistory
 from exporter.probe.steady_state import SteadyPhase
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.probe.profiles import PROFILES
+from exporter.config.profiles import PROFILES
 from exporter.probe.schedule import (
     ProbeSchedule,
     counted_from,

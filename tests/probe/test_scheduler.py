@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from exporter.config.gate_rules import GateRules
+from exporter.config.profiles import MIB, PROFILES
 from exporter.linux.mysql.mysqld import MysqlServer
 from exporter.probe.fio_report import Op
 from exporter.probe.fio_run import ProfileResult
-from exporter.probe.gate import GateRules, Reason
+from exporter.probe.gate import Reason
 from exporter.probe.host_lock import HostLock
 from exporter.probe.probe_directory import DriveCondition
-from exporter.probe.profiles import MIB, PROFILES
 from exporter.probe.steady_state import SteadyPhase
 from exporter.programs.child import End, Finished
 from tests.fakes import FakeClock

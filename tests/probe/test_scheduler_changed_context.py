@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from exporter.config.profiles import MIB
 from exporter.probe.fio_run import ProfileResult
 from exporter.probe.gate import Reason
-from exporter.probe.profiles import MIB
 from exporter.probe.steady_state import SteadyPhase
 from tests.mounts import unmount
 from tests.probe.probing import Rig

@@ -15,16 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from exporter.clock import SystemClock
+from exporter.config.profiles import MIB
 from exporter.probe import fio_report
 from exporter.probe.fio import SystemFio
 from exporter.probe.fio_report import Op
 from exporter.probe.fio_run import ProfileResult
 from exporter.probe.gate import Reason
 from exporter.probe.host_lock import HostLock
-from exporter.probe.profiles import MIB
 from exporter.programs.children import SystemChildren
 from exporter.programs.command import SystemRunner
+from exporter.runtime.clock import SystemClock
 from tests.duration import PATIENCE_SECONDS, wait_until
 from tests.end_to_end.programs import need
 from tests.probe import fio_reports

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import ParseError, ReadError
 from exporter.probe import slc_results, slc_watch
 from exporter.probe.cliff_result import CacheCliff, CliffResult, WritePhase
 from exporter.probe.slc_results import (
@@ -29,6 +28,7 @@ from exporter.probe.slc_results import (
     serialize,
     supersedes,
 )
+from exporter.runtime.errors import ParseError, ReadError
 from tests.duration import wait_until
 
 CLIFF = CacheCliff(

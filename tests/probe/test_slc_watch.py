@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import ParseError
+from exporter.config.profiles import MIB, PROFILES, Profile
 from exporter.probe import slc_results, slc_watch
 from exporter.probe.cache_cliff import TraceSample
 from exporter.probe.cliff_result import CacheCliff, CliffResult
-from exporter.probe.profiles import MIB, PROFILES, Profile
 from exporter.probe.slc_watch import ScheduledSlc, WatchedFio, WatchedWrite, judge_write
 from exporter.probe.write_counters import WriteCounters, written_bytes
 from exporter.programs.child import End, Finished
+from exporter.runtime.errors import ParseError
 from tests.fakes import FakeClock
 from tests.probe.probing import Rig
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from exporter.clock import Clock, SystemClock
 from exporter.programs.child import End, Finished
 from exporter.programs.children import Children, SystemChildren
+from exporter.runtime.clock import Clock, SystemClock
 from tests.duration import PATIENCE_SECONDS, at_most, wait_until
 from tests.fakes import SkippingClock
 from tests.processes import open_files

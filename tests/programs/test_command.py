@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from exporter.errors import CommandError
 from exporter.programs.command import Completed, SystemRunner
+from exporter.runtime.errors import CommandError
 from tests.duration import PATIENCE_SECONDS, at_most, wait_until
 from tests.fakes import SkippingClock
 from tests.processes import open_files

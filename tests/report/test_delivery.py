@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from exporter.errors import ConfigError
 from exporter.report import delivery
 from exporter.report.delivery import deliver
+from exporter.runtime.errors import ConfigError
 from tests.report import examples
 
 REPORT = examples.write_cache()

@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from exporter.clock import SystemClock
-from exporter.collector_status import CollectorStatus
-from exporter.config import Paths, ProbeSettings, Settings
+from exporter.config.gate_rules import GateRules
+from exporter.config.profiles import ON_BY_DEFAULT, ProfileSettings
+from exporter.config.settings import Paths, ProbeSettings, Settings
+from exporter.families.desc import Buckets
 from exporter.linux import topology
-from exporter.metrics.desc import Buckets
-from exporter.probe.gate import GateRules
-from exporter.probe.profiles import ON_BY_DEFAULT, ProfileSettings
+from exporter.probe.probe_monitor import ProbeMonitor
 from exporter.probe.results import ProbeWindows
-from exporter.probe_monitor import ProbeMonitor
 from exporter.programs.command import SystemRunner
+from exporter.runtime.clock import SystemClock
+from exporter.runtime.collector_status import CollectorStatus
 from tests.mounts import unmount
 from tests.rig.cgroup import RigUnavailable
 from tests.rig.loop import layers, require

@@ -8,7 +8,8 @@ import math
 import random
 from collections.abc import Callable
 
-from exporter.io.baseline import Baseline, BaselineRules
+from exporter.config.disk_rules import BaselineRules
+from exporter.io.baseline import Baseline
 from tests.scenes.table import Result, SceneClass
 
 _DAY = 86400.0

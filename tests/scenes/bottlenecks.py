@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from exporter.io.drive_class import VolumeType
+from exporter.config.drive_class import VolumeType
 from tests.scenes import loads
 from tests.scenes.drive import MIB, Job, Model
 from tests.scenes.host import Host, Second

@@ -4,7 +4,8 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from exporter.io.drive_class import Drive, VolumeType
+from exporter.config.drive_class import VolumeType
+from exporter.io.drive import Drive
 from exporter.io.slowdown import SlowdownEvidence
 from tests.scenes import loads
 from tests.scenes.drive import MIB, Job, Model

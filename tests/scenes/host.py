@@ -9,14 +9,15 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from exporter.clock import Clock
-from exporter.collector_status import CollectorStatus
+from exporter.config.disk_rules import DiskRules
+from exporter.config.drive_class import DriveClass, VolumeType
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
-from exporter.io.disk_rules import DiskRules
-from exporter.io.drive_class import Drive, DriveClass, VolumeType
+from exporter.io.drive import Drive
 from exporter.io.sampler import Sampler
 from exporter.io.slowdown import SlowdownEvidence
+from exporter.runtime.clock import Clock
+from exporter.runtime.collector_status import CollectorStatus
 from tests.fakes import FakeClock
 from tests.scenes import kernel
 from tests.scenes.drive import Job, Model, Served, serve

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from exporter.io.drive_class import VolumeType
+from exporter.config.drive_class import VolumeType
 from tests.scenes import loads
 from tests.scenes.bottlenecks import host_of, judged, measure, warm
 from tests.scenes.drive import MIB, Job

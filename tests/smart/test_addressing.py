@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from exporter.drives.drive_identity import usable_wwn
 from exporter.drives.health import DriveIdentity, Protocol
-from exporter.errors import ConfigError
 from exporter.linux.device_nodes import DeviceNodes
+from exporter.runtime.errors import ConfigError
 from exporter.smart import addressing
 from exporter.smart.addressing import (
     Answer,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from exporter.drives.health import Protocol
-from exporter.errors import ConfigError
+from exporter.runtime.errors import ConfigError
 from exporter.smart import discovery
 from exporter.smart.discovery import Candidate, Override, Selection
 from exporter.smart.smartctl import Address, Scanned

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.errors import NotAvailable, ReadError
+from exporter.runtime.errors import NotAvailable, ReadError
 from exporter.smart.document_directory import HEARTBEAT_FILE, DocumentReader, DocumentWriter
 from exporter.smart.polling.poll_document import LARGEST_BYTES, file_name, parse_poll_document
 from tests.processes import open_files

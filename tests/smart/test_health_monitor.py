@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.config import SmartSource
+from exporter.config.settings import SmartSource
 from exporter.smart.document_directory import HEARTBEAT_FILE
 from exporter.smart.polling.poll_document import LARGEST_BYTES, encoded, file_name
 from tests.smart import scripted_smartctl

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.drives.smart_report import parse_report
-from exporter.errors import ParseError
 from exporter.programs.child import End, Finished
+from exporter.runtime.errors import ParseError
 from exporter.smart.polling.poll_document import (
     LARGEST_BYTES,
     Heartbeat,

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporter.clock import SystemClock
 from exporter.programs.child import End, Finished
 from exporter.programs.children import SystemChildren
+from exporter.runtime.clock import SystemClock
 from exporter.smart.polling.poll_document import PollDocument
 from exporter.smart.polling.poll_result import PollResult
 from exporter.smart.polling.poll_scheduler import PollScheduler, PollSettings

@@ -2,7 +2,7 @@
 
 from dataclasses import fields, replace
 
-from exporter.config import DeviceSettings, Paths, Settings, SmartDrive, SmartSettings
+from exporter.config.settings import DeviceSettings, Paths, Settings, SmartDrive, SmartSettings
 from exporter.smart import polling_plan
 from exporter.smart.discovery import Override
 from exporter.smart.polling.poller import PollingPlan

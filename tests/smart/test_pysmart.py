@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporter.errors import NotAvailable, ParseError, SourceError
+from exporter.runtime.errors import NotAvailable, ParseError, SourceError
 from exporter.smart import pysmart
 from exporter.smart.second_opinion import second_opinion
 from tests.fuzz import examples
@@ -55,7 +55,7 @@ def test_without_pysmart_the_error_names_the_package_to_install(tmp_path: Any) -
     (tmp_path / "pySMART.py").write_text("raise ImportError('not here')")
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from exporter.smart import pysmart\nfrom exporter.errors import NotAvailable\n"
+        "from exporter.smart import pysmart\nfrom exporter.runtime.errors import NotAvailable\n"
         "try: pysmart.parse_device([], 'ATA')\nexcept NotAvailable as e: print(e)"
     )
     assert "pySMART is not installed (not here): pip install pySMART" == printed(program)

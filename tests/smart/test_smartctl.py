@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.drives.fields import Fields, Json
-from exporter.errors import CommandError, ParseError
+from exporter.runtime.errors import CommandError, ParseError
 from exporter.smart.smartctl import (
     OTHER_TEXT,
     Address,

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from exporter.collector_status import CollectorStatus
-from exporter.config import SmartSource
-from exporter.linux.files import Parsed
+from exporter.config.settings import SmartSource
+from exporter.runtime.collector_status import CollectorStatus
+from exporter.runtime.errors import Parsed
 from exporter.smart.document_directory import DocumentWriter
 from exporter.smart.drive_registry import DriveRegistry
 from exporter.smart.health_monitor import DocumentSource

@@ -13,10 +13,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import NamedTuple
 
-from exporter.clock import SystemClock
 from exporter.drives.health import DriveReport
 from exporter.drives.smart_report import parse_report
 from exporter.programs.children import SystemChildren
+from exporter.runtime.clock import SystemClock
 from exporter.smart.polling import poll_timing
 from exporter.smart.polling.poll_document import PollDocument
 from exporter.smart.polling.poll_scheduler import PollScheduler, PollSettings

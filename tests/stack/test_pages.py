@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from exporter.config import Settings
-from exporter.metrics.disk_families import READ_AWAIT
-from exporter.metrics.probe_families import LATENCY
+from exporter.config.settings import Settings
+from exporter.families.disk_families import READ_AWAIT
+from exporter.families.probe_families import LATENCY
 from tests.alerts import rules
 from tests.end_to_end.programs import need
 from tests.hosts.host import FOLDERS, Host

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from exporter.cli import main
-from exporter.config import DeviceSettings, Settings, SmartDrive
+from exporter.config.profiles import PROFILES, ProfileSettings
+from exporter.config.settings import DeviceSettings, Settings, SmartDrive
 from exporter.config_validation import parse_record, validated
-from exporter.probe.profiles import PROFILES, ProfileSettings
 from tests.unit_file import SYSTEMD
 
 if sys.version_info >= (3, 11):

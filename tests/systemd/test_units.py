@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from exporter import state
-from exporter.config import Settings
+from exporter.config.settings import Settings
 from exporter.probe import host_lock
-from exporter.probe_monitor import _LOCK_DIRECTORY
+from exporter.probe.probe_monitor import _LOCK_DIRECTORY
+from exporter.runtime import state
 from tests.required import lacking
 from tests.systemd.package import PLACES
 from tests.unit_file import SYSTEMD

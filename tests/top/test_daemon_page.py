@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from exporter.config import Settings
-from exporter.errors import ConfigError
+from exporter.config.settings import Settings
+from exporter.runtime.errors import ConfigError
 from exporter.top import daemon_page
 from exporter.top.daemon_page import DEFAULT_URL, REFRESH_SECONDS, DaemonPage, parse
 from exporter.top.frame import DaemonDrive

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from exporter.clock import SystemClock
-from exporter.config import DiskSettings, Settings
+from exporter.config.settings import DiskSettings, Settings
 from exporter.io.verdict import Verdict
+from exporter.runtime.clock import SystemClock
 from exporter.top.frame import DaemonDrive, as_json
 from exporter.top.live_host import LiveHost
 from tests.duration import wait_until

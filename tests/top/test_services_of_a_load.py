@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from exporter.clock import SystemClock
-from exporter.config import DiskSettings, Paths, Settings
+from exporter.config.settings import DiskSettings, Paths, Settings
 from exporter.io.service_watch import ServiceWatch
 from exporter.linux.cgroup import parse_io_stat
+from exporter.runtime.clock import SystemClock
 from exporter.top.live_host import LiveHost
 from exporter.top.table import services_text
 from tests.duration import PATIENCE_SECONDS

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import ConfigError
+from exporter.runtime.errors import ConfigError
 from exporter.web.listen import format_address, parse_address
 
 

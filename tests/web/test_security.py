@@ -13,7 +13,7 @@ from pathlib import Path
 import bcrypt
 import pytest
 
-from exporter.errors import ConfigError
+from exporter.runtime.errors import ConfigError
 from exporter.web.http_message import plain_response
 from exporter.web.security import ReloadableSecurity, load_security
 from exporter.web.server import HttpServer

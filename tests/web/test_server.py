@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from exporter.errors import ConfigError
+from exporter.runtime.errors import ConfigError
 from exporter.web.event_loop import EventLoop
 from exporter.web.http_message import Request, Response
 from exporter.web.server import HttpServer

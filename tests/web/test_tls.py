@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.errors import ConfigError
+from exporter.runtime.errors import ConfigError
 from exporter.web.tls import make_tls
 from exporter.web.web_config import TlsConfig
 from tests.web.http_client import (

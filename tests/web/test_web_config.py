@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import ConfigError
+from exporter.runtime.errors import ConfigError
 from exporter.web.rate_limit import RateLimit
 from exporter.web.security import load_security
 from exporter.web.web_config import TlsConfig, WebConfig, parse, read

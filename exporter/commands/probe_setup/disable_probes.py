@@ -13,10 +13,10 @@ from exporter.commands.probe_setup import exporter_service, settings_text, syste
 from exporter.commands.probe_setup.enable_probes import setup_files
 from exporter.commands.probe_setup.system_files import SetupFiles
 from exporter.commands.registry import Command
-from exporter.config import Settings
-from exporter.errors import ConfigError
-from exporter.printable import printable
+from exporter.config.settings import Settings
 from exporter.programs.command import Runner, SystemRunner
+from exporter.runtime.errors import ConfigError
+from exporter.runtime.printable import printable
 
 
 @dataclass(frozen=True, slots=True)

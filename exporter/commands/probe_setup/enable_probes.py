@@ -26,18 +26,18 @@ from exporter.commands.probe_setup import (
 )
 from exporter.commands.probe_setup.system_files import SetupFiles
 from exporter.commands.registry import Command
-from exporter.config import Settings
-from exporter.errors import ConfigError, ReadError
+from exporter.config.profiles import Profile
+from exporter.config.settings import Settings
 from exporter.linux import topology
 from exporter.linux.topology import StorageRole, Topology
 from exporter.measurement import session, target
 from exporter.measurement.session import MEASURED, MeasurementOptions, MeasurementTools
-from exporter.printable import printable
 from exporter.probe import location
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
-from exporter.probe.profiles import Profile
 from exporter.programs.command import Runner, SystemRunner
 from exporter.report.formatting import quantity
+from exporter.runtime.errors import ConfigError, ReadError
+from exporter.runtime.printable import printable
 
 #: The configuration file that the unit reads, below the root directory.
 CONFIG = "etc/ssd-exporter/config.toml"

@@ -5,10 +5,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from exporter.clock import Clock
 from exporter.commands.probe_setup.system_files import SetupFiles
-from exporter.errors import CommandError
 from exporter.programs.command import Runner
+from exporter.runtime.clock import Clock
+from exporter.runtime.errors import CommandError
 
 _UNIT = "ssd-exporter.service"
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from exporter.errors import ConfigError
+from exporter.runtime.errors import ConfigError
 
 if sys.version_info >= (3, 11):
     import tomllib

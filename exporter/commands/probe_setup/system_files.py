@@ -13,10 +13,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter import privileges, untrusted_file
-from exporter.errors import ConfigError
 from exporter.measurement import ownership
 from exporter.probe import probe_file
+from exporter.runtime import privileges, untrusted_file
+from exporter.runtime.errors import ConfigError
 
 #: The drop-in below the root directory, and its first line.
 _DROP_IN = "etc/systemd/system/ssd-exporter.service.d/probe.conf"

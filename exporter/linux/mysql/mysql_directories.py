@@ -14,9 +14,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from exporter.errors import Faults, LimitReached, ParseError
 from exporter.linux import files
-from exporter.linux.files import Parsed
+from exporter.runtime.errors import Faults, LimitReached, Parsed, ParseError
 
 #: The options that set a directory or the port, or that decide whether a directory is used.
 KNOWN_OPTIONS = frozenset(

@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import Faults, LimitReached, NotAvailable, ReadError
 from exporter.linux import files, mountinfo
-from exporter.linux.files import Parsed
 from exporter.linux.mountinfo import Mount
 from exporter.linux.mysql import mysql_directories, mysqld_processes
 from exporter.linux.mysql.mysql_directories import RoleDirectory
 from exporter.linux.mysql.mysqld_processes import ServerProcess
 from exporter.linux.mysql.option_files import OptionFileReader
+from exporter.runtime.errors import Faults, LimitReached, NotAvailable, Parsed, ReadError
 
 #: The maximum size of the mounts of a mount namespace other than that of process 1, in bytes, and
 #: of all of them together. A container has a few KiB, and any user can create a namespace with

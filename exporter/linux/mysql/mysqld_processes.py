@@ -22,9 +22,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import Faults, LimitReached, NotAvailable, ReadError
 from exporter.linux import files
-from exporter.linux.files import Parsed
+from exporter.runtime.errors import Faults, LimitReached, NotAvailable, Parsed, ReadError
 
 #: The names of the server processes.
 SERVER_NAMES = frozenset({"mysqld", "mysqld-debug", "mariadbd"})

@@ -12,10 +12,7 @@ import os
 import stat
 from pathlib import Path
 
-from exporter import untrusted_file
-from exporter.errors import Faults, LimitReached, ParseError
 from exporter.linux import files
-from exporter.linux.files import Parsed
 from exporter.linux.mysql import mysql_directories
 from exporter.linux.mysql.mysql_directories import (
     OptionFiles,
@@ -24,7 +21,9 @@ from exporter.linux.mysql.mysql_directories import (
     OptionSetting,
 )
 from exporter.linux.mysql.mysqld_processes import Credentials
-from exporter.untrusted_file import TooLargeFile, UnusableFile
+from exporter.runtime import untrusted_file
+from exporter.runtime.errors import Faults, LimitReached, Parsed, ParseError
+from exporter.runtime.untrusted_file import TooLargeFile, UnusableFile
 
 #: The maximum size of an option file, in bytes. Usual option files have a few KiB.
 _MAX_OPTION_FILE_BYTES = 256 << 10

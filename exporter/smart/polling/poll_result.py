@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 
 from exporter.drives.fields import Fields, Json
-from exporter.errors import ParseError
 from exporter.programs.child import End, Finished
+from exporter.runtime.errors import ParseError
 from exporter.smart import smartctl
 from exporter.smart.smartctl import Form
 

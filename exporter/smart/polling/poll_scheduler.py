@@ -10,15 +10,15 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from exporter.clock import Clock
-from exporter.errors import CommandError
 from exporter.programs.child import End, Finished
 from exporter.programs.children import Children
+from exporter.runtime.clock import Clock
+from exporter.runtime.errors import CommandError
+from exporter.runtime.threads import WakePipe
 from exporter.smart import smartctl
 from exporter.smart.polling.poll_document import PollDocument, poll_document
 from exporter.smart.polling.poll_timing import AdapterQueue, DueQueue, PolledDrive, State, Target
 from exporter.smart.smartctl import Address, Logs
-from exporter.threads import WakePipe
 
 #: Some USB bridges are accessed by writes to the volume, by one process at a time. A drive on a
 #: busy bridge is retried after this time, in seconds.

@@ -4,11 +4,11 @@ import logging
 from collections.abc import Iterable
 from pathlib import Path
 
-from exporter.clock import Clock
-from exporter.errors import ParseError
 from exporter.linux import device_nodes
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.programs.child import End, Finished
+from exporter.runtime.clock import Clock
+from exporter.runtime.errors import ParseError
 from exporter.smart import addressing, smartctl
 from exporter.smart.polling.poll_result import poll_result
 from exporter.smart.polling.poll_scheduler import LISTING, PollScheduler

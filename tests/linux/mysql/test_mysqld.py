@@ -3,12 +3,11 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from exporter.errors import LimitReached, SourceError
 from exporter.linux import mountinfo
-from exporter.linux.files import Parsed
 from exporter.linux.mysql import mysqld
 from exporter.linux.mysql.mysql_directories import RoleDirectory
 from exporter.linux.mysql.mysqld import MysqlServer
+from exporter.runtime.errors import LimitReached, Parsed, SourceError
 from tests.linux import trees
 from tests.linux.trees import mount_line
 

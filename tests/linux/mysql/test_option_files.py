@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import LimitReached
 from exporter.linux import mountinfo
 from exporter.linux.mysql import mysqld, mysqld_processes
 from exporter.linux.mysql.mysql_directories import OptionFiles
 from exporter.linux.mysql.option_files import OptionFileReader
+from exporter.runtime.errors import LimitReached
 from tests.linux import trees
 
 HOST = trees.mount_line("8:1", "/")

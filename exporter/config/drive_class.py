@@ -1,0 +1,26 @@
+"""Defines the classes of drives and the kinds of volumes, which settings and verdicts depend on."""
+
+from enum import Enum
+
+
+class DriveClass(str, Enum):
+    """The class of a drive. Each class has its own limits for slow requests."""
+
+    NVME = "nvme"
+    SSD = "ssd"
+    ROTATIONAL = "rotational"
+
+
+class VolumeType(str, Enum):
+    """What a block device is; the values of the setting `volume` of a device.
+
+    DRIVE: a single drive.
+    ARRAY: a volume of a RAID controller or a SAN.
+    HYPERVISOR: a disk that a hypervisor emulates. Its host, an array or a limit may be behind it.
+    CLOUD: a volume of a cloud provider, who limits its throughput.
+    """
+
+    DRIVE = "drive"
+    ARRAY = "array"
+    HYPERVISOR = "hypervisor"
+    CLOUD = "cloud"

@@ -1,0 +1,50 @@
+"""Defines the limits of the gate and of the guard of probes; `exporter.probe.gate` applies them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class GateRules:
+    """The limits of the gate and the guard. Ratios are 0 to 1.
+
+    host_uptime_seconds: no scheduled probe starts in this time after boot, because the host is busy
+        in that time.
+    busy_ratio: upper limit of the device's busy time over the last minute.
+    pressure_ratio: upper limit of the share of the last 10 s in which some task of the host waited
+        for I/O (PSI "some").
+    cgroup_pressure_ratio: upper limit of the share of the last 10 s in which all tasks of mysqld's
+        control group waited for I/O (PSI "full").
+    hot_margin_celsius: a drive is too hot if its temperature is at most this far below its own
+        warning temperature.
+    hot_celsius: a drive that reports no warning temperature is too hot from this temperature on.
+    worn_ratio: no probe writes to a drive if at least this share of its endurance is used.
+    free_bytes, free_ratio: the space of the filesystem that must stay free, in bytes and as a share
+        of its size. The greater of the two applies.
+    free_inodes: the number of inodes that must stay free.
+    forced_after_skips: after this many skips in a row because of load, the gate admits a minimal
+        run. After as many runs that the guard ended because of load, it admits only a minimal run.
+    guard_samples: the guard ends a probe for load only if this many samples in a row reach
+        `guard_queue`, or if mysqld waits and this many of the last samples, of which there are one
+        more, reach any of the next three limits. A server waits for the CPU at times.
+    guard_queue: the limit of the requests in flight besides the probe's own.
+    guard_pressure_ratio: the limit of the share of a sample's time in which some task of mysqld's
+        control group waited for I/O.
+    guard_waiting_ratio: the limit of the share of readings in which a thread of mysqld waited for
+        I/O. It is greater, because a sample has five readings only.
+    """
+
+    host_uptime_seconds: float = 600.0
+    busy_ratio: float = 0.6
+    pressure_ratio: float = 0.1
+    cgroup_pressure_ratio: float = 0.05
+    hot_margin_celsius: float = 5.0
+    hot_celsius: float = 65.0
+    worn_ratio: float = 0.8
+    free_bytes: int = 5 << 30
+    free_ratio: float = 0.1
+    free_inodes: int = 1000
+    forced_after_skips: int = 12
+    guard_samples: int = 3
+    guard_queue: int = 8
+    guard_pressure_ratio: float = 0.5
+    guard_waiting_ratio: float = 0.75
