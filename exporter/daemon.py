@@ -24,7 +24,6 @@ from exporter.runtime import logs, service
 from exporter.runtime.clock import Clock, SystemClock
 from exporter.runtime.errors import ConfigError
 from exporter.runtime.privileges import as_owner
-from exporter.runtime.service import Signals
 from exporter.runtime.state import (
     StateFile,
     check_state_directory,
@@ -148,7 +147,7 @@ def serve(
     )
     threads = _Threads(monitor, state, clock)
     pages = PageCache(monitor.samples, lambda: monitor.sampler.samples, monitor.collector_status)
-    live = LivePages(monitor, threads.problem, clock)
+    live = LivePages(monitor, threads.problem)
     site = Site(pages, threads.problem, threads.is_ready, live.respond)
     server = HttpServer(
         [listen.parse_address(text) for text in settings.web.listen_address],
@@ -156,7 +155,7 @@ def serve(
         web_config=settings.web.config_file,
         fast=site.fast(),
     )
-    with Signals() as signals:
+    with service.Signals() as signals:
         server.start()
         threads.start()
         # The objects that exist now are needed until the end. The garbage collector no longer

@@ -1,12 +1,12 @@
 """Builds the objects that monitor one host, and returns the samples of the metrics page.
 
-A collector returns the samples of one part of the page. The monitor starts no thread and opens no
-socket; `exporter.daemon` does both.
+The collectors turn what these objects hold into samples, see `metrics.collectors`. The monitor
+starts no thread and opens no socket; `exporter.daemon` does both.
 """
 
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,16 +21,7 @@ from exporter.io.sampler import Sampler
 from exporter.io.service_watch import ServiceWatch
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
 from exporter.io.survey import TopologySurvey
-from exporter.linux import softirqs, softnet_stat
-from exporter.metrics import (
-    compat_collector,
-    cpu_collector,
-    device_collector,
-    disk_collector,
-    own_collector,
-    probe_collector,
-)
-from exporter.metrics.client_library import ProcessCollector
+from exporter.metrics import collectors, own_collector
 from exporter.probe.results import ProbeWindows
 from exporter.probe.slc_results import SlcResult, SlcResultStore
 from exporter.programs.command import Runner, version
@@ -41,7 +32,6 @@ from exporter.runtime.errors import Parsed
 if TYPE_CHECKING:
     from exporter.drives.health import DriveHealth
     from exporter.linux.device import Device
-    from exporter.metrics.smart_collector import SmartCollector
     from exporter.probe.probe_monitor import ProbeMonitor
     from exporter.programs.children import Children
     from exporter.smart.health_monitor import HealthMonitor
@@ -80,12 +70,11 @@ class Monitor:
         history: "Callable[[], WearHistory] | None" = None,
         state_directory: Path | None = None,
     ) -> None:
-        self._clock = clock
+        self.clock = clock
         self._started_at_unix_time = clock.wall()
         self._runner = runner
         self._boot_id = own_collector.boot_id(settings.path.procfs)
         self._probe_windows = ProbeWindows()
-        self._process = ProcessCollector(registry=None)
         self._baselines = Baselines(settings.rules.baseline, state.get("baselines"))
         self._versions = ("",) * 5
         self.events = drive_events.DriveEvents(state.get("events"))
@@ -122,31 +111,17 @@ class Monitor:
             clock,
             lambda: self.settings,
             lambda: self.survey.topology,
-            lambda name: self._is_exported(name),  # noqa: PLW0108  `reconfigure` replaces it
+            self.is_exported,
         )
         self._saved_inventory = state.get("inventory")
         self.health = self._new_health_monitor(children, history) if is_enabled["smart"] else None
-        self._smart_collector = self._new_smart_collector()
         self._saved_probe = state.get("probe")
         self.probe = self._new_probe_monitor(state_directory) if is_enabled["probe"] else None
         self.slc = (
             SlcResultStore(state_directory) if is_enabled["probe"] and state_directory else None
         )
-        #: The functions that return the samples, keyed by collector name, in the order of the page.
-        self._collectors: dict[str, Callable[[], Parsed[list[Sample]]]] = {
-            "cpu": lambda: self._sampled(self._cpu),
-            "softirqs": self._softirqs,
-            "softnet": self._softnet,
-            "pressure": self._pressure,
-            "cgroup": lambda: cpu_collector.read_services(self.settings.path.sysfs, self.services),
-            "disk": lambda: self._sampled(self._disk),
-            "device": self._device,
-            "filesystem": self._filesystem,
-            "smart": self._smart,
-            "process": self._own_process,
-        }
-        if self.probe is not None or self.slc is not None:
-            self._collectors["probe"] = self._probe
+        names = (name for name, is_on in is_enabled.items() if is_on)
+        self._collectors = collectors.load(self, names)
 
     def refresh_host(self) -> None:
         """Read the topology. Until that has succeeded once, also read the programs' versions."""
@@ -197,10 +172,9 @@ class Monitor:
     def samples(self) -> Iterable[Sample]:
         """Yields the samples of the metrics page. A collector that fails yields no samples."""
         # If the pending samples cannot be processed, the collectors show the last results.
-        self.collector_status.collect("page", "process", lambda: self._sampled(lambda: iter(())))
+        self.collector_status.collect("page", "process", self._process_pending)
         for name, collect in self._collectors.items():
-            if self.settings.collector[name]:
-                yield from self.collector_status.collect(name, "page", collect) or ()
+            yield from self.collector_status.collect(name, "page", collect) or ()
         yield from self.collector_status.collect("page", "own", self._own) or ()
 
     def probe_rounds(self) -> Mapping[str, Any]:
@@ -209,8 +183,12 @@ class Monitor:
         return rounds if isinstance(rounds, Mapping) else {}
 
     def slc_results(self) -> Mapping[str, SlcResult]:
-        """Returns the cached results of write cache probes, keyed by device name."""
-        return self.slc.results(self._identities) if self.slc is not None else {}
+        """Returns the results of write cache probes that `refresh_slc` read, by device name."""
+        return {} if self.slc is None else self.slc.results(self._identities)
+
+    def is_exported(self, device: str) -> bool:
+        """Returns True if the settings do not exclude the block device with this name."""
+        return self._is_exported(device)
 
     def to_state(self, *, at_end: bool = False) -> dict[str, Any]:
         """Returns JSON values for the state file, keyed by name.
@@ -237,7 +215,7 @@ class Monitor:
 
         return HealthMonitor(
             self.settings,
-            self._clock,
+            self.clock,
             self.collector_status,
             devices=self._devices,
             written_bytes=self._written_bytes,
@@ -245,13 +223,6 @@ class Monitor:
             saved_inventory=self._saved_inventory,
             history=history,
         )
-
-    def _new_smart_collector(self) -> "SmartCollector | None":
-        if self.health is None:
-            return None
-        from exporter.metrics.smart_collector import SmartCollector  # noqa: PLC0415
-
-        return SmartCollector(self.health)
 
     def _new_probe_monitor(self, state_directory: Path | None) -> "ProbeMonitor | None":
         if not self.settings.probe.directory:
@@ -266,7 +237,7 @@ class Monitor:
 
         return ProbeMonitor(
             self.settings,
-            self._clock,
+            self.clock,
             self.collector_status,
             runner=self._runner,
             boot_id=self._boot_id,
@@ -307,72 +278,9 @@ class Monitor:
         disk = (self.sampler.disks or {}).get(device)
         return None if disk is None else disk.written_bytes
 
-    def _sampled(self, collect: Callable[[], Iterator[Sample]]) -> Parsed[list[Sample]]:
+    def _process_pending(self) -> Parsed[None]:
         with self.sampler.flushed():
-            return Parsed(list(collect()))
-
-    def _disk(self) -> Iterator[Sample]:
-        yield from disk_collector.samples(
-            self.sampler,
-            self._clock.monotonic(),
-            self.settings.rules.saturation,
-            request_sizes=self.settings.disk.request_sizes,
-            histograms=self.settings.disk.histograms,
-        )
-        if self.settings.compat.node_exporter:
-            yield from compat_collector.disk_samples(self.sampler)
-
-    def _cpu(self) -> Iterator[Sample]:
-        yield from cpu_collector.samples(
-            self.sampler, self._clock.monotonic(), per_cpu=self.settings.cpu.per_cpu
-        )
-        if self.settings.compat.node_exporter:
-            yield from compat_collector.cpu_samples(self.sampler)
-
-    def _softirqs(self) -> Parsed[list[Sample]]:
-        parsed = softirqs.read(self.settings.path.procfs)
-        samples = cpu_collector.softirq_samples(parsed.value, per_cpu=self.settings.cpu.per_cpu)
-        return Parsed(list(samples), parsed.faults)
-
-    def _softnet(self) -> Parsed[list[Sample]]:
-        parsed = softnet_stat.read(self.settings.path.procfs)
-        return Parsed(list(cpu_collector.softnet_samples(parsed.value)), parsed.faults)
-
-    def _pressure(self) -> Parsed[list[Sample]]:
-        parsed = cpu_collector.read_pressure(self.settings.path.procfs)
-        samples = cpu_collector.pressure_samples(
-            parsed.value, node_exporter=self.settings.compat.node_exporter
-        )
-        return Parsed(list(samples), parsed.faults)
-
-    def _device(self) -> Parsed[list[Sample]]:
-        topology = self.survey.topology
-        if topology is None:
-            return Parsed([])
-        smart_identities = self.health.drives.identities() if self.health else {}
-        return Parsed(list(device_collector.samples(topology, self._is_exported, smart_identities)))
-
-    def _filesystem(self) -> Parsed[list[Sample]]:
-        topology = self.survey.topology
-        if topology is None:
-            return Parsed([])
-        return Parsed(list(device_collector.filesystem_samples(topology, self._is_exported)))
-
-    def _smart(self) -> Parsed[list[Sample]]:
-        if self._smart_collector is None:
-            return Parsed([])
-        described = {
-            name
-            for name, device in self._devices().items()
-            if device.block.is_leaf and self._is_exported(name)
-        }
-        return Parsed(self._smart_collector.samples(described))
-
-    def _probe(self) -> Parsed[list[Sample]]:
-        samples = list(self.probe.samples()) if self.probe else []
-        if self.slc is not None:
-            samples += probe_collector.slc_samples(self.slc.results(self._identities))
-        return Parsed(samples)
+            return Parsed(None)
 
     def _read_versions(self) -> Parsed[None]:
         path, run = self.settings.path, self._runner
@@ -385,6 +293,3 @@ class Monitor:
         times = self._started_at_unix_time, self.survey.refreshed_at_unix_time
         samples = own_collector.samples(self.collector_status, self.sampler, times, self._versions)
         return Parsed(list(samples))
-
-    def _own_process(self) -> Parsed[list[Sample]]:
-        return Parsed(list(own_collector.process_samples(iter(self._process.collect()))))

@@ -11,118 +11,64 @@ from exporter.commands.registry import COMMANDS
 
 ROOT = Path(__file__).parents[1] / "exporter"
 
-#: For each module or package of exporter, the modules and packages that it may import. A package
-#: includes all its modules, which may also import each other. An unlisted module fails the test.
+#: The packages and the modules of the top level, in order: each may import only what stands above
+#: it, and of that only what its set names. A package includes all its modules, which may also
+#: import each other. "" is the package exporter itself. An unlisted module fails the test.
 MAY_IMPORT: dict[str, set[str]] = {
-    # The base: every layer may use these.
-    "printable": set(),
-    "errors": {"printable"},
-    "clock": set(),
-    "logs": set(),
-    "threads": {"clock", "logs"},
-    "service": {"threads"},
-    "untrusted_file": set(),
-    "lock_file": {"untrusted_file"},
-    "output_file": {"untrusted_file"},
-    "privileges": {"errors"},
-    "json_values": set(),
-    "state": {"errors", "json_values", "linux.locks", "lock_file", "privileges", "untrusted_file"},
+    "": set(),
+    # What every long-running program needs, names of metrics, and settings.
+    "runtime": set(),
+    "families": set(),
+    "config": {"runtime"},
     # Kernel files, the meaning of SMART reports, and external programs.
-    "linux": {"errors", "printable", "untrusted_file"},
-    "drives": {"errors"},
-    "programs": {"clock", "errors"},
-    "collector_status": {"clock", "errors", "linux.files"},
-    # Metric names and histogram buckets, which the samplers need too.
-    "metrics.desc": set(),
-    "metrics.disk_families": {"metrics.desc"},
-    "metrics.probe_families": {"metrics.desc"},
-    "wear": {"drives", "privileges", "untrusted_file"},
-    # Subjects with their own schedule: polling drives, sampling, probing.
-    "smart": {
-        *("clock", "collector_status", "config", "drives", "errors", "json_values", "linux"),
-        *("programs", "threads", "untrusted_file", "wear"),
-    },
-    "io": {
-        *("clock", "collector_status", "config", "drives", "errors", "linux", "untrusted_file"),
-        *("metrics.desc", "metrics.disk_families"),
-    },
-    "probe": {
-        *("clock", "collector_status", "drives", "errors", "io", "linux", "programs", "threads"),
-        *("lock_file", "metrics.desc", "metrics.probe_families", "untrusted_file"),
-    },
-    # The settings contain the rules of each subject.
-    "config": {"errors", "io.disk_rules", "io.drive_class", "probe.gate", "probe.profiles"},
-    "config_validation": {
-        *("config", "errors", "smart.addressing", "smart.smartctl", "web.listen"),
-        *("probe.budget_ledger", "probe.gate", "probe.profiles"),
-    },
-    "metrics": {
-        *("collector_status", "drives", "errors", "io", "linux", "printable", "probe", "smart"),
-    },
-    "web": {"", "errors", "linux", "logs", "metrics", "printable"},
-    # The pages for people: values in, HTML and JSON out.
+    "linux": {"runtime"},
+    "drives": set(),
+    "programs": {"runtime"},
+    # Subjects with their own schedule: the wear history, polling drives, sampling, probing.
+    "wear": {"drives", "runtime"},
+    "smart": {"config", "drives", "linux", "programs", "runtime", "wear"},
+    "io": {"config", "drives", "families", "linux", "runtime"},
+    "probe": {"config", "drives", "families", "io", "linux", "programs", "runtime"},
+    # What people and Prometheus read.
+    "metrics": {"config", "drives", "families", "io", "linux", "probe", "runtime", "smart"},
+    "web": {"metrics", "runtime"},
     "pages": {
-        *("", "clock", "collector_status", "config", "drives", "io", "linux", "printable"),
-        *("probe", "smart", "wear", "web.http_message"),
-    },
-    # The privileged process: no network code, and the standard library only.
-    "agent": {
-        *("clock", "errors", "logs", "programs", "service", "threads"),
-        *("smart.document_directory", "smart.polling.poll_document", "smart.polling.poller"),
+        *("", "config", "drives", "io", "linux", "metrics.collectors", "probe", "runtime"),
+        *("smart", "web.http_message"),
     },
     # Commands, and what only they use.
-    "report": {"errors", "output_file", "printable"},
-    "capture": {"config", "errors", "linux", "untrusted_file"},
+    "report": {"runtime"},
+    "capture": {"config", "linux", "runtime"},
     "measurement": {
-        *("clock", "config", "drives", "errors", "io", "linux", "printable", "probe", "report"),
-        *("privileges", "smart", "state", "untrusted_file"),
+        *("config", "io", "linux", "probe", "report", "runtime", "smart"),
     },
-    "top": {
-        *("clock", "collector_status", "config", "errors", "io", "linux", "printable"),
-        *("report.formatting", "threads"),
+    "top": {"config", "io", "linux", "report.formatting", "runtime"},
+    "reading": {"drives", "families", "metrics", "report", "runtime", "smart"},
+    # The privileged process: no network code, and the standard library only.
+    "agent": {
+        *("programs", "runtime", "smart.document_directory", "smart.polling.poll_document"),
+        "smart.polling.poller",
     },
-    "reading": {"drives", "errors", "metrics", "printable", "report", "smart"},
     "commands": {
-        *("", "agent", "capture", "clock", "config", "drives", "errors", "io", "linux"),
-        *("measurement", "printable", "privileges", "probe", "programs", "reading", "report"),
-        *("smart", "state", "untrusted_file", "top", "wear"),
+        *("agent", "capture", "config", "drives", "linux", "measurement", "probe"),
+        *("programs", "reading", "report", "runtime", "smart", "top", "wear"),
     },
-    # The lines of the log about drives.
-    "drive_journal": {"drives", "io"},
-    # The monitor and the daemon connect everything.
-    "probe_monitor": {
-        *("clock", "collector_status", "config", "drives", "linux", "metrics", "probe"),
-        *("programs", "smart", "untrusted_file"),
-    },
+    # The monitor and the daemon connect everything; the command line starts it.
     "monitor": {
-        *("", "clock", "collector_status", "config", "drives"),
-        *("io", "linux", "metrics", "probe", "probe_monitor", "programs", "smart", "wear", "web"),
+        *("", "config", "drives", "families", "io", "linux", "metrics", "probe", "programs"),
+        *("runtime", "smart", "wear"),
     },
-    "live_pages": {"clock", "monitor", "pages", "web.http_message"},
     "daemon": {
-        *(
-            "",
-            "clock",
-            "config",
-            "drive_journal",
-            "errors",
-            "io",
-            "logs",
-            "metrics",
-            "live_pages",
-            "monitor",
-            "privileges",
-            "programs",
-        ),
-        *("service", "state", "threads", "wear", "web"),
+        *("", "config", "io", "metrics", "monitor", "pages.live_pages", "programs", "runtime"),
+        *("wear", "web"),
+    },
+    "config_validation": {
+        *("config", "probe.budget_ledger", "runtime", "smart.addressing", "smart.smartctl"),
+        "web.listen",
     },
     "command_help": set(),
-    "cli": {
-        *("", "command_help", "commands", "config", "config_validation", "daemon", "errors"),
-        *("logs", "output_file", "printable", "threads"),
-    },
+    "cli": {"", "command_help", "commands", "config", "config_validation", "daemon", "runtime"},
     "__main__": {"cli"},
-    "": set(),
 }
 
 
@@ -186,34 +132,37 @@ def test_only_the_command_line_imports_the_daemon() -> None:
     assert {"__main__", "cli"} == importing
 
 
-def test_the_layers_have_no_cycle() -> None:
-    """Except: config contains the rules of io and probe, and io and smart read the settings."""
-    known_cycles = {("io", "config"), ("smart", "config"), ("config", "io"), ("config", "probe")}
-    done: set[str] = set()
+def test_imports_only_point_upwards_in_the_list() -> None:
+    order = list(MAY_IMPORT)
+    downwards = {
+        (name, other)
+        for name, allowed in MAY_IMPORT.items()
+        for other in allowed
+        if order.index(layer(other)) >= order.index(name)
+    }
+    assert set() == downwards
 
-    def visit(name: str, above: tuple[str, ...]) -> None:
-        assert name not in above, f"{' > '.join((*above, name))}"
-        if name in done:
-            return
-        for other in MAY_IMPORT[name]:
-            below = layer(other)
-            if below and below != name and (name, below) not in known_cycles:
-                visit(below, (*above, name))
-        done.add(name)
 
-    for name in MAY_IMPORT:
-        visit(name, ())
+def test_every_listed_import_is_used() -> None:
+    used = {(layer(module), other) for module, path in MODULES.items() for other in imported(path)}
+    unused = {
+        (name, allowed)
+        for name, several in MAY_IMPORT.items()
+        for allowed in several
+        if not any(name == own and covers(allowed, other) for own, other in used)
+    }
+    assert set() == unused
 
 
 #: Libraries, and the only modules and packages that may import them. Each has one place, and the
 #: agent must not load most of them.
 ONLY_IN = {
-    "_socket": {"service"},
+    "_socket": {"runtime.service"},
     "socket": {"top.daemon_page", "web"},
     "ssl": {"web"},
     "subprocess": set(),
     "psutil": {"linux.mysql.mysqld_processes"},
-    "prometheus_client": {"metrics.client_library", "metrics.own_collector"},
+    "prometheus_client": {"metrics.client_library", "metrics.process_collector"},
     "argparse": {
         "cli",
         "command_help",
@@ -223,17 +172,8 @@ ONLY_IN = {
     "pySMART": {"smart"},
     "sqlite3": {"wear.wear_database", "wear.wear_tables"},
     "threading": {
-        "collector_status",
-        "daemon",
-        "live_pages",
-        "io",
-        "metrics.page",
-        "probe",
-        "smart",
-        "state",
-        "threads",
-        "wear",
-        "web",
+        *("daemon", "io", "metrics.page", "pages.live_pages", "probe", "runtime.collector_status"),
+        *("runtime.state", "runtime.threads", "smart", "wear", "web"),
     },
 }
 
@@ -263,7 +203,7 @@ def test_only_collectors_the_page_and_the_loops_of_threads_catch_all_exceptions(
         and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id == "Exception"))
     }
     assert catching <= {
-        *("collector_status", "metrics.exposition", "threads"),
+        *("metrics.exposition", "runtime.collector_status", "runtime.threads"),
         *("web.dispatcher", "web.event_loop", "web.server"),
     }
 

@@ -110,7 +110,7 @@ def test_a_user_who_starts_other_servers_all_the_time_makes_no_new_series(
         series.append({line.rpartition(" ")[0] for line in page(monitor).splitlines()})
         for pid in range(1000 * generation, 1000 * generation + 63):
             shutil.rmtree(tmp_path / f"proc/{pid}")
-        monitor._clock.advance(301)  # type: ignore[attr-defined]
+        monitor.clock.advance(301)  # type: ignore[attr-defined]
     of_servers = {line for line in series[0] if "ssd_device_role_server_info{" in line}
     assert of_servers
     assert all('port="3307"' in line for line in of_servers)

@@ -135,7 +135,7 @@ class SmartReader:
             HostContext(
                 lambda: disks,
                 lambda _device: None,
-                polling_plan.rated_bytes(settings),
+                settings.rated_bytes(),
                 lambda: empty_devices(parsed.value.devices),
             ),
             inventory=self._host.inventory,

@@ -18,7 +18,8 @@ from exporter.config.gate_rules import GateRules
 from exporter.config.profiles import ProfileSettings
 from exporter.runtime.errors import ConfigError
 
-#: The names of all collectors. The value is True if the collector is enabled by default.
+#: The names of all collectors, in the order of the page; see `exporter.metrics.collectors`. The
+#: value is True if the collector is enabled by default.
 COLLECTORS: Mapping[str, bool] = {
     "cpu": True,
     "softirqs": True,
@@ -29,8 +30,8 @@ COLLECTORS: Mapping[str, bool] = {
     "device": True,
     "filesystem": True,
     "smart": True,
-    "probe": True,
     "process": True,
+    "probe": True,
 }
 
 #: Matches the block devices that are excluded by default: partitions, RAM disks, loop and floppy
@@ -327,6 +328,14 @@ class Settings:
     collector: Mapping[str, bool] = field(default_factory=lambda: dict(COLLECTORS))
     device: Mapping[str, DeviceSettings] = field(default_factory=dict)
     role: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def rated_bytes(self) -> dict[str, int]:
+        """Returns the rated endurance of drives in bytes, keyed by label, where it is set."""
+        return {
+            name: int(device.rated_bytes_written)
+            for name, device in self.device.items()
+            if device.rated_bytes_written is not None
+        }
 
 
 def device_filter(disk: DiskSettings) -> Callable[[str], bool]:

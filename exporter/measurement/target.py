@@ -27,7 +27,6 @@ from exporter.probe.schedule import ProbeSchedule
 from exporter.runtime.clock import Clock
 from exporter.runtime.errors import ConfigError, ReadError, SourceError
 from exporter.runtime.state import StateFile, existing_directory, open_state_file
-from exporter.smart import polling_plan
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_registry import DriveRegistry, is_live
 from exporter.smart.inventory import Inventory
@@ -155,7 +154,7 @@ def probe_directory(
         busy_seconds=lambda _device: None,
         identity=lambda device: known[device].identity if device in known else device,
         drive_condition=health.drive_condition,
-        rated_bytes=polling_plan.rated_bytes(settings),
+        rated_bytes=settings.rated_bytes(),
     )
     saved = StateFile(state).load_read_only().get("probe")
     return ProbeDirectory(

@@ -1,4 +1,4 @@
-"""Yields the samples of block I/O: the kernel's counters and the results of the per-second sampler.
+"""The collector `disk`: the kernel's counters of block I/O, and the results of the sampler.
 
 Some samples exist only for leaves: block devices that are not stacked on others, unlike dm and md.
 """
@@ -15,9 +15,11 @@ from exporter.io.baseline import Baseline
 from exporter.io.sampler import Sampler
 from exporter.io.verdict import Verdict
 from exporter.linux.diskstats import DiskStats
+from exporter.metrics.collectors import Collect, Sources
+from exporter.runtime.errors import Parsed
 
 #: The families of the kernel's counters, each with the function that returns its value from a
-#: record of /proc/diskstats. `compat_collector` uses the same table.
+#: record of /proc/diskstats. `node_exporter_compat` uses the same table.
 COUNTERS: tuple[tuple[MetricDesc, Callable[[DiskStats], float | None]], ...] = (
     (metrics.READS_COMPLETED, attrgetter("reads_completed")),
     (metrics.READS_MERGED, attrgetter("reads_merged")),
@@ -37,6 +39,31 @@ COUNTERS: tuple[tuple[MetricDesc, Callable[[DiskStats], float | None]], ...] = (
     (metrics.FLUSH_REQUESTS, attrgetter("flush_requests")),
     (metrics.FLUSH_TIME, attrgetter("flush_requests_time_seconds")),
 )
+
+
+def new(sources: Sources) -> Collect:
+    """Returns the function that returns the samples; see `collectors`."""
+
+    def collect() -> Parsed[list[Sample]]:
+        sampler, settings = sources.sampler, sources.settings
+        with sampler.flushed():
+            found = list(
+                samples(
+                    sampler,
+                    sources.clock.monotonic(),
+                    settings.rules.saturation,
+                    request_sizes=settings.disk.request_sizes,
+                    histograms=settings.disk.histograms,
+                )
+            )
+            if settings.compat.node_exporter:
+                # Imported only if it is used, because the daemon's memory is limited.
+                from exporter.metrics import node_exporter_compat  # noqa: PLC0415
+
+                found += node_exporter_compat.disk_samples(sampler)
+        return Parsed(found)
+
+    return collect
 
 
 def samples(

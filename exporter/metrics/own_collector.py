@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from exporter.families import own_families as metrics
 from exporter.families.desc import Sample
@@ -10,9 +9,6 @@ from exporter.io.sampler import Sampler
 from exporter.linux import files
 from exporter.runtime.collector_status import CollectorStatus
 from exporter.runtime.errors import BugError, ParseError, ReadError
-
-if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
 
 #: The reasons for failed readings. Each one has a sample with the value 0 before its first failure.
 #: Without that sample, PromQL's increase() would omit the first failure. Other reasons, such as a
@@ -47,17 +43,6 @@ def samples(
         yield metrics.SURVEY_TIMESTAMP(refreshed_at)
     yield metrics.SAMPLER_INTERVAL(sampler.interval)
     yield metrics.BUILD_INFO(1, *versions)
-
-
-def process_samples(families: "Iterator[Metric]") -> Iterator[Sample]:
-    """Yields those samples of prometheus_client's ProcessCollector that are in the catalogue.
-
-    families: the result of `ProcessCollector.collect`.
-    """
-    for family in families:
-        for sample in family.samples:
-            if desc := metrics.PROCESS.get(sample.name):
-                yield desc(sample.value)
 
 
 def boot_id(proc: Path) -> str:

@@ -1,13 +1,48 @@
-"""Yields the samples of fio probes, and of the probes that measure a drive's write cache (SLC)."""
+"""The collector `probe`: fio probes, and probes that measure a drive's write cache (SLC)."""
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from exporter.families import probe_families as metrics
+from exporter.families import smart_families
 from exporter.families.desc import Sample
+from exporter.metrics.collectors import Collect, Sources
 from exporter.probe.fio_report import Op, OpResult
 from exporter.probe.results import DirectoryResults, ProfileResults
 from exporter.probe.slc_results import SlcResult
 from exporter.probe.steady_state import SteadyPhase, SteadyState
+from exporter.runtime.errors import Parsed
+
+if TYPE_CHECKING:
+    from exporter.probe.probe_monitor import ProbeMonitor
+
+
+def new(sources: Sources) -> Collect | None:
+    """Returns the function that returns the samples; see `collectors`."""
+    probe = sources.probe
+    if probe is None and sources.slc is None:
+        return None
+
+    def collect() -> Parsed[list[Sample]]:
+        found = [] if probe is None else list(scheduled_samples(probe))
+        found += slc_samples(sources.slc_results())
+        return Parsed(found)
+
+    return collect
+
+
+def scheduled_samples(probe: "ProbeMonitor") -> Iterator[Sample]:
+    """Yields the results of all directories, and the number of fio processes that hang."""
+    yield smart_families.COMMAND_STUCK(probe.probe.stuck, "fio")
+    devices: set[str] = set()
+    for directory in probe.directories:
+        with directory.lock:
+            device = directory.results.device
+            # If two directories are on one drive, the second is not probed and has no results.
+            if device not in devices:
+                is_running = probe.windows.is_running(device)
+                yield from samples(directory.results, is_running=is_running)
+            devices.add(device)
 
 
 def samples(directory: DirectoryResults, *, is_running: bool) -> Iterator[Sample]:

@@ -1,4 +1,4 @@
-"""Returns the samples of drive health and of SMART polls. A poll reads one drive with smartctl."""
+"""The collector `smart`: drive health and SMART polls. A poll reads one drive with smartctl."""
 
 from collections import Counter
 from collections.abc import Collection, Container, Iterator, Mapping
@@ -10,6 +10,8 @@ from exporter.drives.watched_drive import WatchedDrive
 from exporter.families import device_families
 from exporter.families import smart_families as metrics
 from exporter.families.desc import MetricDesc, Sample
+from exporter.metrics.collectors import Collect, Sources
+from exporter.runtime.errors import Parsed
 from exporter.smart.polling.poll_result import EXIT_BITS
 
 if TYPE_CHECKING:
@@ -52,6 +54,24 @@ _SECONDS_PER_HOUR = 3600
 #: The numbers of the bits of smartctl's exit status for error log entries and self-test errors.
 #: Their values are known only after a poll that read these logs.
 _LOG_BITS = (6, 7)
+
+
+def new(sources: Sources) -> Collect | None:
+    """Returns the function that returns the samples; see `collectors`."""
+    if sources.health is None:
+        return None
+    cache = SmartCollector(sources.health)
+
+    def collect() -> Parsed[list[Sample]]:
+        topology = sources.survey.topology
+        described = {
+            name
+            for name, device in ({} if topology is None else topology.devices).items()
+            if device.block.is_leaf and sources.is_exported(name)
+        }
+        return Parsed(cache.samples(described))
+
+    return collect
 
 
 class SmartCollector:

@@ -1,4 +1,4 @@
-"""Connects the pages for people with the monitor. Their code is loaded at the first request.
+"""Connects the pages for people with the sources. Their code is loaded at the first request.
 
 Most daemons serve only metrics, and the code of the pages needs 1.5 MB.
 """
@@ -7,8 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from exporter.monitor import Monitor
-from exporter.runtime.clock import Clock
+from exporter.metrics.collectors import Sources
 from exporter.web.http_message import Request, Response
 
 if TYPE_CHECKING:
@@ -26,10 +25,9 @@ class LivePages:
     problem: returns why the samples are out of date; an empty string if they are not.
     """
 
-    def __init__(self, monitor: Monitor, problem: Callable[[], str], clock: Clock) -> None:
-        self._monitor = monitor
+    def __init__(self, sources: Sources, problem: Callable[[], str]) -> None:
+        self._sources = sources
         self._problem = problem
-        self._clock = clock
         self._lock = threading.Lock()
         self._site: LiveSite | None = None
 
@@ -48,22 +46,22 @@ class LivePages:
         from exporter.pages.live_site import LiveSite  # noqa: PLC0415
         from exporter.pages.snapshot import PageSources, SnapshotReader  # noqa: PLC0415
 
-        monitor = self._monitor
-        sources = PageSources(
-            settings=lambda: monitor.settings,
-            sampler=monitor.sampler,
-            survey=monitor.survey,
-            health=monitor.health,
-            clock=self._clock,
-            collector_status=monitor.collector_status,
+        sources = self._sources
+        page_sources = PageSources(
+            settings=lambda: sources.settings,
+            sampler=sources.sampler,
+            survey=sources.survey,
+            health=sources.health,
+            clock=sources.clock,
+            collector_status=sources.collector_status,
             problem=self._problem,
-            services=lambda device: monitor.services.rates.get(device, ()),
-            system=os_release.read(monitor.settings.path.rootfs),
+            services=lambda device: sources.services.rates.get(device, ()),
+            system=os_release.read(sources.settings.path.rootfs),
         )
         history = HistoryReader(
-            wear=None if monitor.health is None else monitor.health.wear,
-            rounds=monitor.probe_rounds,
-            caches=monitor.slc_results,
-            events=monitor.events.of,
+            wear=None if sources.health is None else sources.health.wear,
+            rounds=sources.probe_rounds,
+            caches=sources.slc_results,
+            events=sources.events.of,
         )
-        return LiveSite(SnapshotReader(sources).read, history.of_drive)
+        return LiveSite(SnapshotReader(page_sources).read, history.of_drive)

@@ -1,4 +1,4 @@
-"""Builds the scheduler of the host's probes, and returns their results as metric samples.
+"""Builds the scheduler of the host's probes from the settings.
 
 A probe is a short run of fio that measures a drive. This module starts no thread; the daemon calls
 the scheduler on its own thread. To save memory, the daemon imports this module only if the setting
@@ -7,7 +7,7 @@ probe.directory is set.
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,8 @@ from exporter.config import profiles
 from exporter.config.profiles import Profile
 from exporter.config.settings import Settings
 from exporter.drives.health import DriveHealth
-from exporter.families.desc import Sample
 from exporter.linux import files
 from exporter.linux.topology import Topology
-from exporter.metrics import probe_collector, smart_collector
 from exporter.probe.budget import ProbeBudget
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR, write_limits
 from exporter.probe.fio import Fio, SystemFio
@@ -39,7 +37,6 @@ from exporter.programs.command import Runner
 from exporter.runtime import untrusted_file
 from exporter.runtime.clock import Clock
 from exporter.runtime.collector_status import CollectorStatus
-from exporter.smart.polling_plan import rated_bytes
 
 #: The directory of the lock that allows one probe per host, relative to the host's root directory.
 #: All instances of the exporter on the host share it, also those in containers.
@@ -62,6 +59,7 @@ class ProbeMonitor:
     health: returns the health of a drive; None means unknown.
     fio: creates a replacement of the real fio, for tests; None means the real fio.
     probe (attribute): the scheduler.
+    directories (attribute): the probed directories, with their results.
     """
 
     def __init__(
@@ -100,7 +98,7 @@ class ProbeMonitor:
             busy_seconds=busy_seconds,
             identity=identity,
             drive_condition=self._drive_condition,
-            rated_bytes=rated_bytes(settings),
+            rated_bytes=settings.rated_bytes(),
         )
         configuration = settings.probe
         chosen = [
@@ -112,7 +110,7 @@ class ProbeMonitor:
         self._chosen = {profile.name: profile for profile in chosen}
         delay = splayed_delay(configuration.first_delay_seconds, _host(settings))
         first = clock.monotonic() + delay
-        self._directories = [
+        self.directories = [
             ProbeDirectory(
                 path,
                 chosen,
@@ -125,14 +123,14 @@ class ProbeMonitor:
         ]
         self._slc = ScheduledSlc(
             state_directory,
-            self._directories,
+            self.directories,
             clock=clock,
             proc=settings.path.procfs,
             topology=topology,
             identity=identity,
         )
         self.probe = ProbeScheduler(
-            self._directories,
+            self.directories,
             self._tools,
             configuration.gate,
             clock=clock,
@@ -140,22 +138,6 @@ class ProbeMonitor:
             copy_on_write=configuration.copy_on_write,
             rated_bytes=self._rated,
         )
-
-    def samples(self) -> Iterator[Sample]:
-        """Yields the samples of all directories' results and of the count of stuck fio processes.
-
-        A fio process is stuck if not even SIGKILL ends it.
-        """
-        yield from smart_collector.agent_samples({"fio": self.probe.stuck}, None)
-        devices: set[str] = set()
-        for directory in self._directories:
-            with directory.lock:
-                device = directory.results.device
-                # If two directories are on one drive, the second is not probed and has no results.
-                if device not in devices:
-                    is_running = self.windows.is_running(device)
-                    yield from probe_collector.samples(directory.results, is_running=is_running)
-                devices.add(device)
 
     def to_state(self) -> dict[str, object]:
         """Returns JSON values for the state file: the recent results and the times of last runs.
@@ -165,7 +147,7 @@ class ProbeMonitor:
         and then by profile name. Those of profiles that have not run since the start are kept.
         """
         ran_at: dict[str, dict[str, float]] = {}
-        for directory in self._directories:
+        for directory in self.directories:
             with directory.lock:
                 known = dict(self._saved_times.get(str(directory.path), {}))
                 for name, results in directory.results.profiles.items():
@@ -231,7 +213,7 @@ def _spread(profile: Profile, settings: Settings) -> Profile:
     """
     if profile.name != SLC:
         return profile
-    day, rated = settings.probe.budget_bytes_per_day, rated_bytes(settings)
+    day, rated = settings.probe.budget_bytes_per_day, settings.rated_bytes()
     limits = [write_limits(day, each).life_bytes for each in (None, *rated.values())]
     charged = FILESYSTEM_FACTOR * profile.written_bytes_at_most
     slower = spread_over_life(profile, charged, min(limits))

@@ -84,7 +84,7 @@ class LineFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         fields = {
             "level": record.levelname.lower(),
-            "source": record.name.removeprefix("exporter."),
+            "source": record.name.removeprefix("exporter.").removeprefix("runtime."),
             "msg": record.getMessage(),
         }
         if record.exc_info:

@@ -101,7 +101,7 @@ class HealthMonitor:
             HostContext(
                 lambda: {name: device.identity for name, device in devices().items()},
                 written_bytes,
-                polling_plan.rated_bytes(settings),
+                settings.rated_bytes(),
                 lambda: empty_devices(devices()),
             ),
             inventory=Inventory(saved_inventory),
@@ -146,7 +146,7 @@ class HealthMonitor:
         """
         before, self.settings = self.settings, settings
         self.drives.reconfigure(
-            polling_plan.rated_bytes(settings),
+            settings.rated_bytes(),
             settings.smart.max_age_intervals,
             _first_answer_seconds(settings),
         )

@@ -57,15 +57,6 @@ def shared(settings: Settings) -> tuple[PollingPlan, tuple[Address, ...]]:
     return plan, tuple(dict.fromkeys(excluded))
 
 
-def rated_bytes(settings: Settings) -> dict[str, int]:
-    """Returns the configured rated endurance of drives in bytes, keyed by label."""
-    return {
-        name: int(device.rated_bytes_written)
-        for name, device in settings.device.items()
-        if device.rated_bytes_written is not None
-    }
-
-
 def _override(device: DeviceSettings) -> Override:
     return Override(
         type="" if device.smart_type == OFF else device.smart_type,

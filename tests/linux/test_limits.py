@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from exporter.linux import cgroup, diskstats, files, mountinfo, proc_stat, softirqs, topology
-from exporter.metrics import cpu_collector
+from exporter.metrics.cgroup_collector import read_cgroups
 from exporter.runtime.errors import LimitReached, SourceError
 from tests.linux import trees
 from tests.linux.trees import mount_line
@@ -57,7 +57,7 @@ def test_devices_of_the_control_groups_of_servers(tmp_path: Path) -> None:
     for name in names:
         (tmp_path / "fs/cgroup" / name).mkdir(parents=True)
         (tmp_path / "fs/cgroup" / name / "io.stat").write_text(text)
-    parsed = cpu_collector.read_cgroups(tmp_path, names)
+    parsed = read_cgroups(tmp_path, names)
     read = [len(usage.io) for usage in parsed.value if usage.io is not None]
     assert (8, 20) == (len(read), len(parsed.value))
     assert {"limit"} == {fault.reason for fault in parsed.faults}

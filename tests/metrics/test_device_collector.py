@@ -1,4 +1,4 @@
-"""Tests of `metrics.device_collector`: drives, mounts and roles."""
+"""Tests of `metrics.device_collector` and `metrics.filesystem_collector`."""
 
 import shutil
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import pytest
 from exporter.families import device_families as metrics
 from exporter.families.desc import MetricDesc
 from exporter.linux import topology
-from exporter.metrics import device_collector
+from exporter.metrics import device_collector, filesystem_collector
 from tests.linux import trees
 from tests.linux.trees import Sys, mount_line
 
@@ -188,7 +188,7 @@ def filesystem_values(
     configured = {} if probe is None else {"probe": (probe,)}
     found = topology.read(sys.root, root / "proc", root, None, configured).value
     families: dict[str, Series] = {}
-    for sample in device_collector.filesystem_samples(found, wanted):
+    for sample in filesystem_collector.samples(found, wanted):
         family = families.setdefault(sample.desc.name, {})
         assert sample.labels not in family
         family[sample.labels] = sample.value

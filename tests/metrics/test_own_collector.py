@@ -1,11 +1,7 @@
 """Tests of `metrics.own_collector`."""
 
-import os
 import platform
 from pathlib import Path
-
-import pytest
-from prometheus_client.process_collector import ProcessCollector
 
 from exporter.linux.proc_stat import CpuTimes
 from exporter.metrics import own_collector
@@ -49,15 +45,6 @@ def test_collectors_and_sampler_and_versions(tmp_path: Path) -> None:
     assert {(): 1.6e9} == families["ssd_survey_start_timestamp_seconds"]
     assert "ssd_survey_last_success_timestamp_seconds" not in families, "no survey has succeeded"
     assert {("1", "3.11", "7.3", "", "6.1"): 1} == families["ssd_exporter_build_info"]
-
-
-def test_process_samples_equal_those_of_prometheus_client() -> None:
-    families = page(own_collector.process_samples(iter(ProcessCollector(registry=None).collect())))
-    assert "process_cpu_seconds_total" in families
-    assert families["process_resident_memory_bytes"][()] > 1 << 20
-    assert families["process_open_fds"][()] == pytest.approx(
-        len(os.listdir("/proc/self/fd")), abs=3
-    )
 
 
 def test_the_kernel_and_the_boot_are_those_of_this_machine(tmp_path: Path) -> None:

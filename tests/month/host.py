@@ -17,8 +17,16 @@ from exporter.io.sampler import Sampler
 from exporter.linux.pressure import Pressure
 from exporter.linux.proc_stat import CpuStat, CpuTimes
 from exporter.linux.softnet_stat import SoftnetCounters
-from exporter.metrics import cpu_collector, disk_collector, own_collector, smart_collector
-from exporter.metrics.cpu_collector import CgroupUsage
+from exporter.metrics import (
+    cgroup_collector,
+    cpu_collector,
+    disk_collector,
+    own_collector,
+    pressure_collector,
+    smart_collector,
+    softnet_collector,
+)
+from exporter.metrics.cgroup_collector import CgroupUsage
 from exporter.runtime.collector_status import CollectorStatus
 from exporter.runtime.errors import Parsed
 from exporter.wear.wear_history import WearHistory
@@ -253,14 +261,14 @@ class Host:
         sampler, now = self._sampler, self._clock.monotonic()
         yield from disk_collector.samples(sampler, now, self._rules.saturation, request_sizes=False)
         yield from cpu_collector.samples(sampler, now, per_cpu=False)
-        yield from cpu_collector.softnet_samples(
+        yield from softnet_collector.samples(
             SoftnetCounters(dropped=self._dropped, times_squeezed=0)
         )
         its = Pressure(self._waiting, self._stalled)
-        yield from cpu_collector.pressure_samples({"io": its}, node_exporter=False)
+        yield from pressure_collector.samples({"io": its}, node_exporter=False)
         is_serving = self._work.is_serving(self._at)
         if is_serving:
-            yield from cpu_collector.cgroup_samples([CgroupUsage(_MYSQL, its, None)], {})
+            yield from cgroup_collector.samples([CgroupUsage(_MYSQL, its, None)], {})
         for drive in self._drives:
             yield from drive.samples()
         for role in ("mysql-data", "mysql-redo"):

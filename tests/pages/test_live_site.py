@@ -273,6 +273,6 @@ def test_a_sampler_that_stopped_is_the_first_entry(tmp_path: Path) -> None:
 
 
 def test_another_path_does_not_load_the_code_of_the_pages() -> None:
-    pages = LivePages(None, lambda: "", None)  # type: ignore[arg-type]
+    pages = LivePages(None, lambda: "")  # type: ignore[arg-type]
     assert pages.respond(Request("GET", "/favicon.ico", "", {})) is None
     assert pages._site is None

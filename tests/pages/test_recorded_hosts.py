@@ -16,7 +16,7 @@ class Site:
 
     def __init__(self, folder: Path, place: Path) -> None:
         self.host = Host(folder, place).play()
-        self._pages = LivePages(self.host.monitor, lambda: "", self.host.clock)
+        self._pages = LivePages(self.host.monitor, lambda: "")
 
     def get(self, path: str, query: str = "") -> str:
         answer = self._pages.respond(Request("GET", path, query, {}))

@@ -5,6 +5,7 @@ from pathlib import Path
 from exporter.config.gate_rules import GateRules
 from exporter.config.settings import Paths, ProbeSettings, Settings
 from exporter.families.desc import Sample
+from exporter.metrics.probe_collector import scheduled_samples
 from exporter.probe.probe_monitor import ProbeMonitor
 from exporter.probe.results import ProbeWindows
 from exporter.runtime.collector_status import CollectorStatus
@@ -38,7 +39,7 @@ def monitor(rig: Rig, fio: FakeFio, saved: object = None) -> ProbeMonitor:
 
 
 def stuck(found: ProbeMonitor) -> list[Sample]:
-    return [each for each in found.samples() if each.desc.name == "ssd_command_stuck"]
+    return [each for each in scheduled_samples(found) if each.desc.name == "ssd_command_stuck"]
 
 
 def test_a_fio_that_cannot_be_ended_is_on_the_page_as_long_as_it_is_there(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from exporter.config.profiles import ON_BY_DEFAULT, ProfileSettings
 from exporter.config.settings import Paths, ProbeSettings, Settings
 from exporter.families.desc import Buckets
 from exporter.linux import topology
+from exporter.metrics.probe_collector import scheduled_samples
 from exporter.probe.probe_monitor import ProbeMonitor
 from exporter.probe.results import ProbeWindows
 from exporter.programs.command import SystemRunner
@@ -102,7 +103,7 @@ class ProbedDisk:
 
     def run(self, seconds: float = _NOTED_SECONDS) -> None:
         """Advances the clock by `seconds` and runs the probes that are due."""
-        (directory,) = self.monitor._directories
+        (directory,) = self.monitor.directories
         self._clock.ahead += seconds - _NOTED_SECONDS
         directory.locate()
         directory.record_load()
@@ -112,7 +113,7 @@ class ProbedDisk:
 
     def values(self, family: str) -> dict[tuple[str, ...], float]:
         """Samples of a metric that is not a histogram, by label values."""
-        samples = (each for each in self.monitor.samples() if each.desc.name == family)
+        samples = (each for each in scheduled_samples(self.monitor) if each.desc.name == family)
         return {s.labels: s.value for s in samples if not isinstance(s.value, Buckets)}
 
     def charged_bytes(self) -> int:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 _WRITER = """
 import sys
 from pathlib import Path
-from exporter import output_file
+from exporter.runtime import output_file
 for number in range(int(sys.argv[3])):
     output_file.write(Path(sys.argv[1]), sys.argv[2].encode() * 50_000, 0o644)
 """

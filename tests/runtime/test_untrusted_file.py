@@ -125,7 +125,7 @@ def test_a_directory_at_a_path_of_another_user_is_listed_up_to_the_limit(tmp_pat
 #: Opening a socket by its path fails with ENXIO, so it shows that the replacement was opened.
 _REPLACED_BEFORE_AN_OPEN = """
 import os, sys
-from exporter import untrusted_file
+from exporter.runtime import untrusted_file
 path, socket, count, name = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 seen = []
 def hook(event, arguments):
@@ -221,11 +221,11 @@ _OPENERS = {
 #: The other modules that open files, and why another user cannot have written these files, or why
 #: `untrusted_file` is not suitable.
 _OTHER_OPENERS = {
-    "untrusted_file": "the functions that all other modules use",
+    "runtime/untrusted_file": "the functions that all other modules use",
     "cli": "the configuration file, which the operator names; /dev/null",
     "web/tls": "certificates, which the operator names",
     "web/config_file": "the web configuration, which the operator names",
-    "printable": "/dev/null, in place of a closed standard stream",
+    "runtime/printable": "/dev/null, in place of a closed standard stream",
     "reading/read_input": "regular files that the user names, read as a stream with limits",
     "linux/files": "files of /proc and /sys",
     "pages/live_site": "the stylesheet and the script, which are part of the program",
@@ -233,7 +233,8 @@ _OTHER_OPENERS = {
     "linux/task_states": "files of /proc, of which it reads 128 bytes",
     "capture/sysfs_capture": "files of /sys",
     "capture/host_capture": "fdopen of a file that `create` has just created",
-    "output_file": "fdopen of a file that `create` has just created",
+    "runtime/lock_file": "/proc/locks, of which it reads 1 MiB",
+    "runtime/output_file": "fdopen of a file that `create` has just created",
     "wear/wear_database": "SQLite opens the file by its path, after `check`",
     "smart/document_directory": "the agent's directory, without links",
     "probe/probe_file": "a file in a private directory that must belong to this user",

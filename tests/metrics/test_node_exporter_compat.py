@@ -1,4 +1,4 @@
-"""Tests of `metrics.compat_collector`: the families of node_exporter."""
+"""Tests of `metrics.node_exporter_compat`: the families of node_exporter."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from exporter.config.disk_rules import SaturationRules
 from exporter.linux.proc_stat import CpuTimes
-from exporter.metrics import compat_collector, disk_collector
+from exporter.metrics import disk_collector, node_exporter_compat
 from tests.io.machine import Machine
 from tests.io.records import NEW, NEW_OF_OLD, grown
 from tests.metrics.page import page
@@ -18,7 +18,7 @@ def test_disks_have_the_same_values_as_ssd_disk(tmp_path: Path) -> None:
     work = {"reads_completed": 5, "read_bytes": 4096, "read_time_seconds": 0.25, "io_now": 2}
     machine.disks(grown(NEW, discarded_bytes=1 << 20, flush_requests=9, **work))
     machine.tick()
-    theirs = page(compat_collector.disk_samples(machine.sampler))
+    theirs = page(node_exporter_compat.disk_samples(machine.sampler))
     ours = page(
         disk_collector.samples(machine.sampler, 0.0, SaturationRules(), request_sizes=False)
     )
@@ -32,7 +32,7 @@ def test_missing_kernel_counters_have_no_sample(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.disks(NEW_OF_OLD)
     machine.tick()
-    assert 11 == len(page(compat_collector.disk_samples(machine.sampler)))
+    assert 11 == len(page(node_exporter_compat.disk_samples(machine.sampler)))
 
 
 def test_cpus_have_eight_modes_each(tmp_path: Path) -> None:
@@ -49,12 +49,12 @@ def test_cpus_have_eight_modes_each(tmp_path: Path) -> None:
         for mode, seconds in times._asdict().items()
     }
     assert {"node_cpu_seconds_total": expected} == page(
-        compat_collector.cpu_samples(machine.sampler)
+        node_exporter_compat.cpu_samples(machine.sampler)
     )
 
 
 def test_without_a_sample_of_the_kernel_there_are_no_samples(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.tick()
-    assert {} == page(compat_collector.disk_samples(machine.sampler))
-    assert {} == page(compat_collector.cpu_samples(machine.sampler))
+    assert {} == page(node_exporter_compat.disk_samples(machine.sampler))
+    assert {} == page(node_exporter_compat.cpu_samples(machine.sampler))

@@ -1,0 +1,77 @@
+"""Loads the collectors: the modules that turn what was read into the samples of the metrics page.
+
+The collector `disk` is the module `disk_collector` with the function::
+
+    def new(sources: Sources) -> Collect | None
+
+It is called once, at the start, and only if the collector is enabled: the module of a disabled
+collector is not imported. It returns the function that returns the samples at each rendering of
+the page; None if this host has nothing to collect.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+
+from exporter.config.settings import Settings
+from exporter.families.desc import Sample
+from exporter.io.drive_events import DriveEvents
+from exporter.io.sampler import Sampler
+from exporter.io.service_watch import ServiceWatch
+from exporter.io.survey import TopologySurvey
+from exporter.runtime.clock import Clock
+from exporter.runtime.collector_status import CollectorStatus
+from exporter.runtime.errors import Parsed
+
+if TYPE_CHECKING:
+    from exporter.probe.probe_monitor import ProbeMonitor
+    from exporter.probe.slc_results import SlcResult, SlcResultStore
+    from exporter.smart.health_monitor import HealthMonitor
+
+#: Returns the samples of a collector. It may raise an exception; see `CollectorStatus.collect`.
+Collect = Callable[[], Parsed[list[Sample]]]
+
+
+class Sources(Protocol):
+    """What the collectors and the pages for people may read. `exporter.monitor` builds it.
+
+    settings: the current settings; replaced by a reload.
+    collector_status: runs the collectors.
+    sampler: the I/O and CPU counters of every second.
+    survey: the topology of the host.
+    services: the I/O of systemd services and containers.
+    events: what happened to each drive in the last year.
+    health: the SMART data; None if the collector `smart` is disabled.
+    probe: the scheduled probes; None if they are disabled.
+    slc: the results of write cache probes; None if they are not read.
+    """
+
+    settings: Settings
+    clock: Clock
+    collector_status: CollectorStatus
+    sampler: Sampler
+    survey: TopologySurvey
+    services: ServiceWatch
+    events: DriveEvents
+    health: "HealthMonitor | None"
+    probe: "ProbeMonitor | None"
+    slc: "SlcResultStore | None"
+
+    def is_exported(self, device: str) -> bool:
+        """Returns True if the settings do not exclude the block device with this name."""
+
+    def slc_results(self) -> "Mapping[str, SlcResult]":
+        """Returns the results of write cache probes, keyed by device name."""
+
+    def probe_rounds(self) -> Mapping[str, Any]:
+        """Returns the kept results of probes as for the state file; empty without probes."""
+
+
+def load(sources: Sources, names: Iterable[str]) -> dict[str, Collect]:
+    """Returns the collectors with these names, keyed by name and in the same order."""
+    collectors: dict[str, Collect] = {}
+    for name in names:
+        collect = import_module(f"exporter.metrics.{name}_collector").new(sources)
+        if collect is not None:
+            collectors[name] = collect
+    return collectors
