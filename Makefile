@@ -18,14 +18,14 @@ SECONDS ?= 300
 RUNS   ?= 10
 KIND   ?= both
 # Tests that mostly wait: for real disks, programs and intervals. Ten of them share two cores.
-WAITING := $(addprefix tests/,end_to_end io probe programs rig smart web)
+WAITING := rigs/devices $(addprefix tests/,end_to_end io probe programs smart web)
 WAITING += $(addprefix tests/commands/test_,bench.py probe_command.py probe_setup.py slc.py steady_state_command.py)
 WAITING += tests/measurement/test_session.py tests/stack tests/top
 # Tests of the whole product, and others that take a minute or more: packages, images, machines that
 # boot, both units beside failing drives, hostile inputs until a limit of memory, a browser, all alert
 # stories, Prometheus with Alertmanager, simulated months, write cache measurements on a disk that
 # becomes slower. `make system` runs them.
-SYSTEM := $(addprefix tests/,image month packaging systemd pages/test_browser.py report/test_browser.py stack/test_demo.py)
+SYSTEM := rigs/month $(addprefix tests/,image packaging systemd pages/test_browser.py report/test_browser.py stack/test_demo.py)
 SYSTEM += $(addprefix tests/,alerts/test_promtool.py commands/test_probe_setup_killed.py)
 SYSTEM += $(addprefix tests/end_to_end/test_,alerting.py memory_ceilings.py slc.py slc_daemon.py two_units.py)
 SYSTEM += tests/end_to_end/test_write_falloff.py
@@ -76,11 +76,11 @@ quick: dev  ## Run the tests that need no other program and no waiting (one minu
 	TMPDIR=$(SCRATCH) SSD_EXAMPLES=0.1 $(BIN)/pytest -q -n 3 $(PARALLEL) -m 'not real and not slow' $(addprefix --ignore=,$(WAITING) $(SYSTEM))
 
 fuzz: dev  ## Call every parser for SECONDS with inputs that coverage guides, then run the property tests with 20 times the examples of `make test`
-	$(BIN)/python -m tests.fuzzing --seconds=$(SECONDS)
+	$(BIN)/python -m rigs.fuzzing --seconds=$(SECONDS)
 	SSD_EXAMPLES=20 $(BIN)/pytest -n 2 $(PARALLEL) -m hypothesis $(ARGS)
 
 green: test-packages dev  ## Run `make test` and `make system` RUNS times on a quiet and RUNS times on a busy machine (KIND=quiet or busy; ARGS=... for a part)
-	$(BIN)/python -m tests.green --runs=$(RUNS) --kind=$(KIND) -- $(ARGS)
+	$(BIN)/python -m rigs.green --runs=$(RUNS) --kind=$(KIND) -- $(ARGS)
 
 check: dev  ## Check lint, formatting and types
 	$(BIN)/ruff check .
@@ -102,26 +102,26 @@ dashboards: dev  ## Regenerate dashboards/*.json; also needed after a change of 
 	$(BIN)/python -m dashboards
 
 soak: test-packages dev  ## Run both units, probes and 24 emulated drives for HOURS, and report what grows (HOURS=8)
-	$(BIN)/python -m tests.soak --hours=$(HOURS)
+	$(BIN)/python -m rigs.soak --hours=$(HOURS)
 
 kills: test-packages dev  ## Kill daemon and agent with SIGKILL at 200 random times, and 50 times during a probe (8 minutes)
 	SSD_ROUNDS=200 SSD_PROBE_ROUNDS=50 $(BIN)/pytest --timeout=1800 \
 	  tests/end_to_end/test_kill.py tests/end_to_end/test_probe.py -k 'killed or kill_9'
 
 scenes: dev  ## Score the verdicts on simulated drives whose true state is known (3 minutes; ARGS='--only=stalls --count=10')
-	$(BIN)/python -m tests.scenes $(ARGS)
+	$(BIN)/python -m rigs.scenes $(ARGS)
 
 month: test-packages dev  ## Evaluate the rules on a simulated month of a healthy host, a busy shop and ten gradual faults (25 minutes; ARGS=--days=3)
-	$(BIN)/python -m tests.month $(ARGS)
+	$(BIN)/python -m rigs.month $(ARGS)
 
 smartctl-versions: test-packages dev  ## Compare what versions of smartctl report (SMARTCTLS=DIR with VERSION/smartctl; ARGS=emulated in a virtual machine, after make lab)
-	$(BIN)/python -m tests.smartctl_versions $(SMARTCTLS) $(ARGS)
+	$(BIN)/python -m rigs.smartctl_versions $(SMARTCTLS) $(ARGS)
 
 corpus: dev  ## Parse real smartctl outputs (../shared/smartctl-corpus) and compare with the expected results
-	$(BIN)/python -m tests.corpus
+	$(BIN)/python -m rigs.corpus
 
 drives: dev  ## Score the vendor table with captures of real drives (CAPTURES=../shared/ssd-captures, ARGS=--markdown)
-	$(BIN)/python -m tests.vendor_table $(CAPTURES) $(ARGS)
+	$(BIN)/python -m rigs.vendor_table $(CAPTURES) $(ARGS)
 
 deb: deb-packages venv  ## Build dist/*.deb (ARCH=aarch64 for ARM)
 	@packaging/deb.sh $(BIN)/python $(ARCH)
@@ -134,17 +134,17 @@ install: venv  ## Install below PREFIX=/usr/local (DESTDIR=... for packagers)
 	@build/install/install.sh --prefix '$(PREFIX)' --destdir '$(DESTDIR)'
 
 lab: test-packages lab-packages dev deb  ## Test the .deb in a virtual machine with emulated drives (ARGS=... for pytest)
-	$(BIN)/pytest $(ARGS) --ignore=tests/lab/database tests/lab
+	$(BIN)/pytest $(ARGS) --ignore=rigs/lab/database rigs/lab
 
 # Not part of `make lab`: a database on an emulated CPU takes three minutes, and six on a busy machine.
 services: test-packages lab-packages dev deb  ## Compare the services that page, top and alert name with io.stat, beside MariaDB in a virtual machine
-	$(BIN)/pytest -s $(ARGS) tests/lab/database
+	$(BIN)/pytest -s $(ARGS) rigs/lab/database
 
 pairs: test-packages lab-packages dev  ## Compare a database with and without the exporter, in 20 pairs of minutes and a control (70 minutes)
-	$(BIN)/python -m tests.lab.pairs $(ARGS)
+	$(BIN)/python -m rigs.lab.pairs $(ARGS)
 
 guard: test-packages lab-packages dev  ## Start each probe beside a database, and measure how soon fio is gone (20 minutes; ARGS=--count=1)
-	$(BIN)/python -m tests.lab.guard $(ARGS)
+	$(BIN)/python -m rigs.lab.guard $(ARGS)
 
 stack: packages venv  ## Run exporter, Prometheus with the rules and Alertmanager on loopback until Ctrl-C (ARGS=--prometheus=PORT)
 	@./packages.sh $(STACK_PACKAGES)
@@ -152,10 +152,10 @@ stack: packages venv  ## Run exporter, Prometheus with the rules and Alertmanage
 
 demo: packages venv  ## Run six simulated hosts with all verdicts and failing drives, Prometheus and Alertmanager, until Ctrl-C
 	@./packages.sh $(STACK_PACKAGES)
-	@exec $(BIN)/python -m tests.demo $(ARGS)
+	@exec $(BIN)/python -m rigs.demo $(ARGS)
 
 fleet: test-packages dev  ## Compare the alerts of Prometheus and Thanos, and measure the rules on both with 1,000 hosts (ARGS=--hosts=100)
-	$(BIN)/python -m bench.fleet $(ARGS)
+	$(BIN)/python -m rigs.fleet $(ARGS)
 
 image:  ## Build the container image ssd-exporter (BUILDER='podman build --format=docker', ARGS=--build-arg=FIO=no)
 	$(BUILDER) --build-arg=REVISION=$$(git rev-parse HEAD) --build-arg=CREATED=$$(git log -1 --format=%cI) -t ssd-exporter $(ARGS) .

@@ -18,9 +18,9 @@ from bench.machine import slowness
 from bench.rows import Row, show_progress
 from exporter.config.profiles import MIB, ON_BY_DEFAULT, PROFILES
 from exporter.probe.cache_cliff import GIB, CliffRules, TraceSample, cache_cliff
+from rigs.devices.cgroup import RigUnavailable
+from rigs.devices.probed_disk import ProbedDisk, probed_disk
 from tests.probe.traces import Noise, active, steps
-from tests.rig.cgroup import RigUnavailable
-from tests.rig.probed_disk import ProbedDisk, probed_disk
 
 #: Seconds between two runs of a profile, of the schedule of all profiles, and of a year.
 _SLOT, _CYCLE, _YEAR = 300.0, 900.0, 365 * 86_400.0

@@ -20,7 +20,7 @@ from bench.kernel import Kernel
 from bench.machine import slowness
 from bench.programs import Program
 from bench.rows import Row, show_progress
-from tests.rig import smart_reports
+from rigs.devices import smart_reports
 
 DRIVES = 24
 #: Limits: concurrent smartctl processes, SMART series of a drive (median), CPU seconds of a poll.

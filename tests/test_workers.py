@@ -20,7 +20,7 @@ def test_every_named_place_exists(place: str) -> None:
 def test_a_group_is_a_folder_a_file_or_a_test() -> None:
     assert "tests/systemd/" == workers.group("tests/systemd/test_boot.py::test_a[1]")
     assert "tests/io/test_verdict.py" == workers.group("tests/io/test_verdict.py::test_a[a::b]")
-    single = "tests/rig/test_slow_disk.py::test_a"
+    single = "rigs/devices/test_slow_disk.py::test_a"
     assert single == workers.group(single)
 
 

@@ -38,14 +38,14 @@ SPLIT = (
     "tests/probe/test_fio.py",
     "tests/probe/test_scheduler_fio_faults.py",
     "tests/programs/test_children.py",
-    "tests/rig/test_slow_disk.py",
+    "rigs/devices/test_slow_disk.py",
     "tests/web/test_bad_clients.py",
 )
 
 #: What takes longest starts first, so that no process is left alone with it at the end.
 FIRST = (
     "tests/end_to_end/test_alerting.py",
-    "tests/month/",
+    "rigs/month/",
     "tests/systemd/",
     "tests/alerts/test_promtool.py",
     "tests/packaging/",
@@ -56,7 +56,7 @@ FIRST = (
     "tests/commands/test_bench.py",
     "tests/commands/test_probe_command.py",
     "tests/commands/test_probe_setup_killed.py",
-    "tests/rig/",
+    "rigs/devices/",
     "tests/io/test_real_device.py",
     "tests/stack/",
     "tests/probe/",

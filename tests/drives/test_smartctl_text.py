@@ -14,7 +14,7 @@ from exporter.drives.smart_report import parse_report
 from exporter.drives.smartctl_text.raw_text import PowerOn, power_on_time, raw_value
 from exporter.drives.smartctl_text.text_lines import whole_integer
 from exporter.drives.smartctl_text.text_report import is_banner, parse_text
-from tests.corpus.documents import CORPUS, document, paths
+from rigs.corpus.documents import CORPUS, document, paths
 from tests.drives import reports
 from tests.drives.reports import Report
 from tests.drives.smartctl_printing import printed, size_text

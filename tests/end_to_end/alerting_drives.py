@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from exporter.linux import scsi_sysfs
+from rigs.devices import smart_reports
 from tests.end_to_end.alerting_counters import Counters, replace_whole
 from tests.hosts.host import FOLDERS
-from tests.rig import smart_reports
 from tests.stand_ins.smartctl import StandIn
 
 VERSION = "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)"

@@ -9,10 +9,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from rigs.devices import smart_reports
 from tests.end_to_end.host import Host
 from tests.end_to_end.made_up import VERSION
 from tests.linux import node_trees, trees
-from tests.rig import smart_reports
 from tests.stand_ins.smartctl import StandIn
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rigs.devices import smart_reports
 from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.host import Host
-from tests.rig import smart_reports
 from tests.stand_ins.smartctl import StandIn
 
 VERSION = "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)"

@@ -16,13 +16,13 @@ import pytest
 import exporter
 from exporter.smart.document_directory import DocumentWriter
 from exporter.smart.polling.poll_document import Heartbeat, PollDocument
+from rigs.devices import smart_reports
 from tests.duration import at_most, wait_until
 from tests.end_to_end.agent import Agent
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.made_up import MadeUpDrives
 from tests.end_to_end.page import Page
 from tests.end_to_end.waiting import SOON, await_page, up
-from tests.rig import smart_reports
 
 #: Resident memory of the agent with 24 drives, after three polls of each.
 MAX_RESIDENT_KILOBYTES = 20 * 1024

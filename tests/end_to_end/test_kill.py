@@ -11,13 +11,13 @@ import sqlite3
 import time
 from pathlib import Path
 
+from rigs.devices import smart_reports
 from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.agent import Agent
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.made_up import MadeUpDrives
 from tests.end_to_end.page import Page
 from tests.end_to_end.waiting import await_page, up
-from tests.rig import smart_reports
 
 ROUNDS = int(os.environ.get("SSD_ROUNDS", "20"))
 DRIVES = 6

@@ -18,6 +18,8 @@ import pytest
 from exporter.linux import mountinfo
 from exporter.probe import location
 from exporter.probe.results import Round
+from rigs.devices.slow_disk import SlowDisk
+from rigs.devices.write_cache import mounted
 from tests.duration import (
     PATIENCE_SECONDS,
     ahead_of_other_work,
@@ -30,10 +32,8 @@ from tests.end_to_end.page import Page
 from tests.end_to_end.programs import need
 from tests.end_to_end.waiting import await_page
 from tests.required import lacking
-from tests.rig.slow_disk import SlowDisk
-from tests.rig.write_cache import mounted
 
-pytest_plugins = ("tests.rig.fixtures",)
+pytest_plugins = ("rigs.devices.fixtures",)
 pytestmark = pytest.mark.real
 
 ROUNDS = int(os.environ.get("SSD_PROBE_ROUNDS", "5"))

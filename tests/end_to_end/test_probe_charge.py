@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from exporter.config.profiles import MIB, ON_BY_DEFAULT, ProfileSettings
+from rigs.devices.cgroup import RigUnavailable
+from rigs.devices.probed_disk import probed_disk
 from tests.duration import ahead_of_other_work
 from tests.end_to_end.programs import need
 from tests.required import lacking
-from tests.rig.cgroup import RigUnavailable
-from tests.rig.probed_disk import probed_disk
 
 pytestmark = pytest.mark.real
 

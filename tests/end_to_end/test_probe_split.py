@@ -13,13 +13,13 @@ import pytest
 
 from exporter.config.gate_rules import GateRules
 from exporter.config.profiles import MIB, ProfileSettings
+from rigs.devices.probed_disk import ALWAYS, ProbedDisk
+from rigs.devices.slow_disk import SlowDisk
+from rigs.devices.write_cache import mounted
 from tests.duration import at_most
 from tests.end_to_end.programs import need
-from tests.rig.probed_disk import ALWAYS, ProbedDisk
-from tests.rig.slow_disk import SlowDisk
-from tests.rig.write_cache import mounted
 
-pytest_plugins = ("tests.rig.fixtures",)
+pytest_plugins = ("rigs.devices.fixtures",)
 pytestmark = pytest.mark.real
 
 ROUNDS = int(os.environ.get("SSD_PROBE_ROUNDS", "1"))

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from exporter.families.disk_families import BUSY_RATIO
+from rigs.devices.load import Job, load
+from rigs.devices.slow_disk import SlowDisk
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.programs import need
 from tests.end_to_end.prometheus import Prometheus
 from tests.ports import free_ports
-from tests.rig.load import Job, load
-from tests.rig.slow_disk import SlowDisk
 
-pytest_plugins = ("tests.rig.fixtures",)
+pytest_plugins = ("rigs.devices.fixtures",)
 pytestmark = pytest.mark.real
 
 WRITE_IOPS = 400

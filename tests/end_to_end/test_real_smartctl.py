@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from rigs.devices import drive_shim, nvme_shim
+from rigs.devices.nvme_shim import Health
+from rigs.smartctl_versions.scenes import SAS, SATA
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.host import Host
 from tests.end_to_end.page import Page
 from tests.end_to_end.programs import need
 from tests.end_to_end.waiting import SOON, await_page
-from tests.rig import drive_shim, nvme_shim
-from tests.rig.nvme_shim import Health
-from tests.smartctl_versions.scenes import SAS, SATA
 
 pytestmark = pytest.mark.real
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from rigs.devices.slow_disk import SlowDisk
+from rigs.devices.write_cache import CACHE_BYTES, FAST, SLOW, mounted, write_cache
 from tests.commands.measured import GATE, Ended
 from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.daemon import environment
-from tests.rig.slow_disk import SlowDisk
-from tests.rig.write_cache import CACHE_BYTES, FAST, SLOW, mounted, write_cache
 
-pytest_plugins = ("tests.rig.fixtures",)
+pytest_plugins = ("rigs.devices.fixtures",)
 pytestmark = pytest.mark.real
 
 #: The gate, and fewer requests in flight than the default of the profile: fio must complete them

@@ -8,15 +8,15 @@ import pytest
 from exporter.probe import slc_results
 from exporter.probe.cliff_result import CacheCliff, CliffResult
 from exporter.probe.slc_results import SlcResult
+from rigs.devices.slow_disk import SlowDisk
+from rigs.devices.write_cache import CACHE_BYTES, FAST, SLOW, mounted, write_cache
 from tests.commands.measured import GATE
 from tests.duration import ahead_of_other_work, wait_until
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.page import Page
 from tests.end_to_end.waiting import await_page
-from tests.rig.slow_disk import SlowDisk
-from tests.rig.write_cache import CACHE_BYTES, FAST, SLOW, mounted, write_cache
 
-pytest_plugins = ("tests.rig.fixtures",)
+pytest_plugins = ("rigs.devices.fixtures",)
 pytestmark = pytest.mark.real
 
 CLIFF = CacheCliff(

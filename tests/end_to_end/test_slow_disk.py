@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from rigs.devices.load import Job, load
+from rigs.devices.slow_disk import SlowDisk
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.page import Page
-from tests.rig.load import Job, load
-from tests.rig.slow_disk import SlowDisk
 
-pytest_plugins = ("tests.rig.fixtures",)
+pytest_plugins = ("rigs.devices.fixtures",)
 pytestmark = pytest.mark.real
 
 WRITE_IOPS = 400

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from rigs.devices import smart_reports
 from tests.duration import EXTENSION, ahead_of_other_work, at_most, pressure_seconds, wait_until
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.made_up import MadeUpDrives
 from tests.end_to_end.page import Page
 from tests.end_to_end.waiting import SOON, await_page, up
-from tests.rig import smart_reports
 
 #: The timeout of a smartctl that hangs, in seconds.
 TIMEOUT = 4

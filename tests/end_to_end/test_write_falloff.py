@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from exporter.config.disk_rules import WriteFalloffRules
+from rigs.devices.load import Job, load
+from rigs.devices.slow_disk import SlowDisk
+from rigs.devices.write_cache import write_cache
 from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.page import Page
 from tests.end_to_end.waiting import await_page
-from tests.rig.load import Job, load
-from tests.rig.slow_disk import SlowDisk
-from tests.rig.write_cache import write_cache
 
-pytest_plugins = ("tests.rig.fixtures",)
+pytest_plugins = ("rigs.devices.fixtures",)
 pytestmark = pytest.mark.real
 
 #: The simulated write cache: bytes per second while it has room, its size in bytes, and bytes per

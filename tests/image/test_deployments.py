@@ -1,6 +1,6 @@
 """The commands of the README, compose.yml and the DaemonSet match the program.
 
-The schema of the DaemonSet takes 120 MB; tests/lab validates against it.
+The schema of the DaemonSet takes 120 MB; rigs/lab validates against it.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The Dockerfile and its build context; tests/lab builds the image."""
+"""The Dockerfile and its build context; rigs/lab builds the image."""
 
 import json
 import re

@@ -1,7 +1,7 @@
 """The verdicts for a real block device under fio, from the kernel's own files.
 
 The device is a pair of stacked loop devices, and its limits are those of a control group
-(`tests.rig.slow_disk`).
+(`rigs.devices.slow_disk`).
 """
 
 import itertools
@@ -19,11 +19,11 @@ from exporter.io.sampler import Sampler
 from exporter.io.verdict import Verdict
 from exporter.runtime.clock import SystemClock
 from exporter.runtime.collector_status import CollectorStatus
+from rigs.devices.load import Job, load
+from rigs.devices.slow_disk import SlowDisk
 from tests.duration import at_most, wait_until
-from tests.rig.load import Job, load
-from tests.rig.slow_disk import SlowDisk
 
-pytest_plugins = ("tests.rig.fixtures",)
+pytest_plugins = ("rigs.devices.fixtures",)
 pytestmark = pytest.mark.real
 
 #: A state is awaited for this number of samples. Other work can delay each of them.

@@ -1,6 +1,6 @@
 """Tests of `io` with the recorded counters of a real disk that slows down, hangs and recovers.
 
-tests/rig/record.py describes the recording and its phases.
+rigs/devices/record.py describes the recording and its phases.
 """
 
 import json

@@ -12,7 +12,7 @@ from exporter.drives.health import AtaAttribute, DriveHealth, DriveIdentity, Pro
 from exporter.drives.smart_report import parse_report
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.metrics import smartctl_compat
-from tests.corpus.documents import CORPUS, NO_CORPUS, document, paths
+from rigs.corpus.documents import CORPUS, NO_CORPUS, document, paths
 from tests.end_to_end.programs import need
 from tests.metrics import smartctl_queries
 from tests.metrics.page import page

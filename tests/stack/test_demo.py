@@ -45,7 +45,7 @@ def test_the_demo_shows_every_verdict_and_notifications(tmp_path: Path) -> None:
     first, ports = free_row_of_ports(6), free_ports(3)
     names = ("prometheus", "alertmanager", "notifications")
     flags = [f"--{name}={port}" for name, port in zip(names, ports, strict=True)]
-    argv = [sys.executable, "-m", "tests.demo", f"--directory={tmp_path / 'demo'}", *flags]
+    argv = [sys.executable, "-m", "rigs.demo", f"--directory={tmp_path / 'demo'}", *flags]
     log = tmp_path / "log"
     seen: set[str] = set()
 

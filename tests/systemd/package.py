@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import exporter
-from tests.rig import smart_reports
+from rigs.devices import smart_reports
 from tests.unit_file import SYSTEMD
 
 #: Destination of each file. Other files are examples or documentation.

@@ -9,13 +9,13 @@ from exporter.io.verdict import Verdict
 from exporter.runtime.clock import SystemClock
 from exporter.top.frame import DaemonDrive, as_json
 from exporter.top.live_host import LiveHost
+from rigs.devices.load import Job, load
+from rigs.devices.slow_disk import SlowDisk
 from tests.duration import wait_until
-from tests.rig.load import Job, load
-from tests.rig.slow_disk import SlowDisk
 from tests.top.rate_bounds import around, rate_bounds
 
 pytestmark = pytest.mark.real
-pytest_plugins = ("tests.rig.fixtures",)
+pytest_plugins = ("rigs.devices.fixtures",)
 
 BASELINE = DaemonDrive(write_baseline_seconds=1e-9)
 

@@ -19,14 +19,14 @@ from exporter.linux.cgroup import parse_io_stat
 from exporter.runtime.clock import SystemClock
 from exporter.top.live_host import LiveHost
 from exporter.top.table import services_text
+from rigs.devices.cgroup import Limits, ThrottleGroup, v1_settings
+from rigs.devices.load import Job, arguments
+from rigs.devices.slow_disk import SlowDisk
 from tests.duration import PATIENCE_SECONDS
-from tests.rig.cgroup import Limits, ThrottleGroup, v1_settings
-from tests.rig.load import Job, arguments
-from tests.rig.slow_disk import SlowDisk
 from tests.top.rate_bounds import around, rate_bounds
 
 pytestmark = pytest.mark.real
-pytest_plugins = ("tests.rig.fixtures",)
+pytest_plugins = ("rigs.devices.fixtures",)
 
 #: The limit of each service in bytes per second.
 LIMITS = {"mysqld.service": 9_000_000, "xtrabackup.service": 6_000_000}
