@@ -95,8 +95,9 @@ format: dev  ## Format the code
 golden: dev  ## Regenerate tests/hosts/*/expected.prom; review the difference before you commit
 	$(BIN)/python -m tests.hosts
 
-docs: dev  ## Regenerate METRICS.md from the catalogue
+docs: dev  ## Regenerate METRICS.md and docs/metrics.md from the catalogue
 	$(BIN)/python -m exporter.metrics > METRICS.md
+	$(BIN)/python -m exporter.metrics reference > docs/metrics.md
 
 dashboards: dev  ## Regenerate dashboards/*.json; also needed after a change of alerts/thresholds.yml
 	$(BIN)/python -m dashboards

@@ -11,6 +11,7 @@ import pytest
 
 from exporter.families import catalogue, compat_families, own_families, smartctl_families
 from exporter.families.desc import Buckets, MetricDesc
+from exporter.metrics.__main__ import first_sentence
 
 ROOT = Path(__file__).parents[2]
 
@@ -216,9 +217,25 @@ def test_the_value_of_a_histogram_has_a_weight_for_each_bucket() -> None:
     assert ((1.0, 2.0), 3.5) == (value.weights, value.sum)
 
 
-def test_metrics_md_is_up_to_date() -> None:
-    """`make docs` generates it."""
-    printed = subprocess.run(
-        [sys.executable, "-m", "exporter.metrics"], capture_output=True, text=True, check=True
-    ).stdout
-    assert (ROOT / "METRICS.md").read_text() == printed
+@pytest.mark.parametrize(
+    ("document", "arguments"), [("METRICS.md", []), ("docs/metrics.md", ["reference"])]
+)
+def test_the_documents_are_up_to_date(document: str, arguments: list[str]) -> None:
+    """`make docs` generates them."""
+    argv = [sys.executable, "-m", "exporter.metrics", *arguments]
+    printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert (ROOT / document).read_text() == printed
+
+
+def test_metrics_md_can_be_read_in_ten_minutes() -> None:
+    """At 240 words a minute. A name in code is one word, and a line of a table has no other signs."""
+    words = re.findall(r"`[^`]+`|[\w'%]+", (ROOT / "METRICS.md").read_text())
+    assert len(words) < 2700
+
+
+def test_the_overview_has_the_first_sentence_without_its_source() -> None:
+    text = "Time of all CPUs; user includes nice (/proc/stat). iowait is a hint."
+    assert "Time of all CPUs; user includes nice" == first_sentence(text)
+    assert "Versions of the exporter" == first_sentence(
+        "Versions of the exporter; the value is always 1."
+    )
