@@ -49,7 +49,9 @@ BUILDER ?= docker build
 .PHONY: help run venv dev test system quick fuzz green check format golden docs corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo fleet image bench clean packages test-packages deb-packages lab-packages
 
 help:  ## Show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+##@ Use it
 
 run: packages venv  ## Install dependencies and monitor this host on 127.0.0.1:10177 (ARGS=... for flags, PROBE_DIR=... for probes)
 	@mkdir -p var
@@ -57,9 +59,36 @@ run: packages venv  ## Install dependencies and monitor this host on 127.0.0.1:1
 	@echo "Starting ssd-exporter; Ctrl-C stops it. Health of all drives: $(BIN)/ssd-exporter check"
 	@exec $(BIN)/ssd-exporter --state.directory=var $(if $(PROBE_DIR),--config.file=var/probe.toml) $(ARGS)
 
+install: venv  ## Install below PREFIX=/usr/local (DESTDIR=... for packagers)
+	@packaging/stage.sh $(BIN)/python $(ARCH) build/install
+	@build/install/install.sh --prefix '$(PREFIX)' --destdir '$(DESTDIR)'
+
+stack: packages venv  ## Run exporter, Prometheus with the rules and Alertmanager on loopback until Ctrl-C (ARGS=--prometheus=PORT)
+	@./packages.sh $(STACK_PACKAGES)
+	@exec $(BIN)/python -m stack $(ARGS)
+
+demo: packages venv  ## Run six simulated hosts with all verdicts and failing drives, Prometheus and Alertmanager, until Ctrl-C
+	@./packages.sh $(STACK_PACKAGES)
+	@exec $(BIN)/python -m rigs.demo $(ARGS)
+
+##@ Between edits and before a commit
+
 venv: $(VENV)/.installed  ## Create .venv with the command ssd-exporter
 
 dev: $(VENV)/.installed-dev  ## Create .venv with the test dependencies
+
+quick: dev  ## Run the tests that need no other program and no waiting (one minute; for use between edits)
+	TMPDIR=$(SCRATCH) SSD_EXAMPLES=0.1 $(BIN)/pytest -q -n 3 $(PARALLEL) -m 'not real and not slow' $(addprefix --ignore=,$(WAITING) $(SYSTEM))
+
+check: dev  ## Check lint, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/mypy --python-version 3.11 -p dashboards
+
+format: dev  ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
 
 test: test-packages dev  ## Run the test suite (5 minutes on two cores; ARGS=... for pytest, to run a part)
 ifeq ($(ARGS),)
@@ -72,25 +101,10 @@ endif
 system: test-packages dev  ## Test packages, booted units, pages in a browser, alerting and a simulated month (7 minutes; ARGS=... for a part)
 	$(BIN)/pytest $(if $(ARGS),$(ARGS),-n 8 $(PARALLEL) $(SYSTEM))
 
-quick: dev  ## Run the tests that need no other program and no waiting (one minute; for use between edits)
-	TMPDIR=$(SCRATCH) SSD_EXAMPLES=0.1 $(BIN)/pytest -q -n 3 $(PARALLEL) -m 'not real and not slow' $(addprefix --ignore=,$(WAITING) $(SYSTEM))
+lab: test-packages lab-packages dev deb  ## Test the .deb in a virtual machine with emulated drives (ARGS=... for pytest)
+	$(BIN)/pytest $(ARGS) --ignore=rigs/lab/database rigs/lab
 
-fuzz: dev  ## Call every parser for SECONDS with inputs that coverage guides, then run the property tests with 20 times the examples of `make test`
-	$(BIN)/python -m rigs.fuzzing --seconds=$(SECONDS)
-	SSD_EXAMPLES=20 $(BIN)/pytest -n 2 $(PARALLEL) -m hypothesis $(ARGS)
-
-green: test-packages dev  ## Run `make test` and `make system` RUNS times on a quiet and RUNS times on a busy machine (KIND=quiet or busy; ARGS=... for a part)
-	$(BIN)/python -m rigs.green --runs=$(RUNS) --kind=$(KIND) -- $(ARGS)
-
-check: dev  ## Check lint, formatting and types
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/mypy --python-version 3.11 -p dashboards
-
-format: dev  ## Format the code
-	$(BIN)/ruff format .
-	$(BIN)/ruff check --fix .
+##@ Generated files
 
 golden: dev  ## Regenerate tests/hosts/*/expected.prom; review the difference before you commit
 	$(BIN)/python -m tests.hosts
@@ -102,27 +116,7 @@ docs: dev  ## Regenerate METRICS.md and docs/metrics.md from the catalogue
 dashboards: dev  ## Regenerate dashboards/*.json; also needed after a change of alerts/thresholds.yml
 	$(BIN)/python -m dashboards
 
-soak: test-packages dev  ## Run both units, probes and 24 emulated drives for HOURS, and report what grows (HOURS=8)
-	$(BIN)/python -m rigs.soak --hours=$(HOURS)
-
-kills: test-packages dev  ## Kill daemon and agent with SIGKILL at 200 random times, and 50 times during a probe (8 minutes)
-	SSD_ROUNDS=200 SSD_PROBE_ROUNDS=50 $(BIN)/pytest --timeout=1800 \
-	  tests/end_to_end/test_kill.py tests/end_to_end/test_probe.py -k 'killed or kill_9'
-
-scenes: dev  ## Score the verdicts on simulated drives whose true state is known (3 minutes; ARGS='--only=stalls --count=10')
-	$(BIN)/python -m rigs.scenes $(ARGS)
-
-month: test-packages dev  ## Evaluate the rules on a simulated month of a healthy host, a busy shop and ten gradual faults (25 minutes; ARGS=--days=3)
-	$(BIN)/python -m rigs.month $(ARGS)
-
-smartctl-versions: test-packages dev  ## Compare what versions of smartctl report (SMARTCTLS=DIR with VERSION/smartctl; ARGS=emulated in a virtual machine, after make lab)
-	$(BIN)/python -m rigs.smartctl_versions $(SMARTCTLS) $(ARGS)
-
-corpus: dev  ## Parse real smartctl outputs (../shared/smartctl-corpus) and compare with the expected results
-	$(BIN)/python -m rigs.corpus
-
-drives: dev  ## Score the vendor table with captures of real drives (CAPTURES=../shared/ssd-captures, ARGS=--markdown)
-	$(BIN)/python -m rigs.vendor_table $(CAPTURES) $(ARGS)
+##@ Packages
 
 deb: deb-packages venv  ## Build dist/*.deb (ARCH=aarch64 for ARM)
 	@packaging/deb.sh $(BIN)/python $(ARCH)
@@ -130,39 +124,57 @@ deb: deb-packages venv  ## Build dist/*.deb (ARCH=aarch64 for ARM)
 wheelhouse: venv  ## Build dist/*.tar.gz for RHEL, Rocky and others (x86_64 and ARM)
 	@packaging/archive.sh $(BIN)/python x86_64 aarch64
 
-install: venv  ## Install below PREFIX=/usr/local (DESTDIR=... for packagers)
-	@packaging/stage.sh $(BIN)/python $(ARCH) build/install
-	@build/install/install.sh --prefix '$(PREFIX)' --destdir '$(DESTDIR)'
+image:  ## Build the container image ssd-exporter (BUILDER='podman build --format=docker', ARGS=--build-arg=FIO=no)
+	$(BUILDER) --build-arg=REVISION=$$(git rev-parse HEAD) --build-arg=CREATED=$$(git log -1 --format=%cI) -t ssd-exporter $(ARGS) .
 
-lab: test-packages lab-packages dev deb  ## Test the .deb in a virtual machine with emulated drives (ARGS=... for pytest)
-	$(BIN)/pytest $(ARGS) --ignore=rigs/lab/database rigs/lab
+##@ Rigs and long runs (rigs/README.md)
+
+scenes: dev  ## Score the verdicts on simulated drives whose true state is known (3 minutes; ARGS='--only=stalls --count=10')
+	$(BIN)/python -m rigs.scenes $(ARGS)
+
+month: test-packages dev  ## Evaluate the rules on a simulated month of a healthy host, a busy shop and ten gradual faults (25 minutes; ARGS=--days=3)
+	$(BIN)/python -m rigs.month $(ARGS)
+
+corpus: dev  ## Parse real smartctl outputs (../shared/smartctl-corpus) and compare with the expected results
+	$(BIN)/python -m rigs.corpus
+
+drives: dev  ## Score the vendor table with captures of real drives (CAPTURES=../shared/ssd-captures, ARGS=--markdown)
+	$(BIN)/python -m rigs.vendor_table $(CAPTURES) $(ARGS)
+
+smartctl-versions: test-packages dev  ## Compare what versions of smartctl report (SMARTCTLS=DIR with VERSION/smartctl; ARGS=emulated in a virtual machine, after make lab)
+	$(BIN)/python -m rigs.smartctl_versions $(SMARTCTLS) $(ARGS)
+
+fuzz: dev  ## Call every parser for SECONDS with inputs that coverage guides, then run the property tests with 20 times the examples of `make test`
+	$(BIN)/python -m rigs.fuzzing --seconds=$(SECONDS)
+	SSD_EXAMPLES=20 $(BIN)/pytest -n 2 $(PARALLEL) -m hypothesis $(ARGS)
 
 # Not part of `make lab`: a database on an emulated CPU takes three minutes, and six on a busy machine.
 services: test-packages lab-packages dev deb  ## Compare the services that page, top and alert name with io.stat, beside MariaDB in a virtual machine
 	$(BIN)/pytest -s $(ARGS) rigs/lab/database
 
-pairs: test-packages lab-packages dev  ## Compare a database with and without the exporter, in 20 pairs of minutes and a control (70 minutes)
-	$(BIN)/python -m rigs.lab.pairs $(ARGS)
-
 guard: test-packages lab-packages dev  ## Start each probe beside a database, and measure how soon fio is gone (20 minutes; ARGS=--count=1)
 	$(BIN)/python -m rigs.lab.guard $(ARGS)
 
-stack: packages venv  ## Run exporter, Prometheus with the rules and Alertmanager on loopback until Ctrl-C (ARGS=--prometheus=PORT)
-	@./packages.sh $(STACK_PACKAGES)
-	@exec $(BIN)/python -m stack $(ARGS)
+pairs: test-packages lab-packages dev  ## Compare a database with and without the exporter, in 20 pairs of minutes and a control (70 minutes)
+	$(BIN)/python -m rigs.lab.pairs $(ARGS)
 
-demo: packages venv  ## Run six simulated hosts with all verdicts and failing drives, Prometheus and Alertmanager, until Ctrl-C
-	@./packages.sh $(STACK_PACKAGES)
-	@exec $(BIN)/python -m rigs.demo $(ARGS)
+kills: test-packages dev  ## Kill daemon and agent with SIGKILL at 200 random times, and 50 times during a probe (8 minutes)
+	SSD_ROUNDS=200 SSD_PROBE_ROUNDS=50 $(BIN)/pytest --timeout=1800 \
+	  tests/end_to_end/test_kill.py tests/end_to_end/test_probe.py -k 'killed or kill_9'
+
+soak: test-packages dev  ## Run both units, probes and 24 emulated drives for HOURS, and report what grows (HOURS=8)
+	$(BIN)/python -m rigs.soak --hours=$(HOURS)
 
 fleet: test-packages dev  ## Compare the alerts of Prometheus and Thanos, and measure the rules on both with 1,000 hosts (ARGS=--hosts=100)
 	$(BIN)/python -m rigs.fleet $(ARGS)
 
-image:  ## Build the container image ssd-exporter (BUILDER='podman build --format=docker', ARGS=--build-arg=FIO=no)
-	$(BUILDER) --build-arg=REVISION=$$(git rev-parse HEAD) --build-arg=CREATED=$$(git log -1 --format=%cI) -t ssd-exporter $(ARGS) .
+green: test-packages dev  ## Run `make test` and `make system` RUNS times on a quiet and RUNS times on a busy machine (KIND=quiet or busy; ARGS=... for a part)
+	$(BIN)/python -m rigs.green --runs=$(RUNS) --kind=$(KIND) -- $(ARGS)
 
 bench: test-packages dev  ## Measure CPU time and memory, compared with Debian's node_exporter (20 minutes; ARGS=--smart for a part)
 	$(BIN)/python -m bench $(ARGS)
+
+##@ Other
 
 clean:  ## Remove build results
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -173,11 +185,11 @@ packages:
 test-packages:
 	@./packages.sh $(TEST_PACKAGES)
 
-lab-packages:
-	@./packages.sh $(LAB_PACKAGES)
-
 deb-packages:
 	@./packages.sh $(DEB_PACKAGES)
+
+lab-packages:
+	@./packages.sh $(LAB_PACKAGES)
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \

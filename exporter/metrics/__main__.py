@@ -17,9 +17,9 @@ _HEAD = """\
 {of} `make docs` generates this page from the catalogue.
 
 Names contain the base unit, ratios are fractions (1 is 100 %), and every counter ends in `_total`.
-**An unknown value has no sample; it is never 0.** `device` is the kernel's name of the block device,
-as in node_exporter. [Joins]({docs}joins.md) shows how families are combined, for example a drive
-with its role.
+**An unknown value has no sample; it is never 0.** `device` is the kernel's name of the block
+device, as in node_exporter. [Joins]({docs}joins.md) shows how families are combined, for example a
+drive with its role.
 """
 _OVERVIEW = """\
 Each metric family in one sentence. [The reference](docs/metrics.md) has types, sources, buckets and
