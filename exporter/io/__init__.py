@@ -17,10 +17,10 @@ These modules process one second, in this order:
    `exporter.metrics` read them from there.
 
 `survey` reads the topology, that is the block devices and what is mounted on them. It passes the
-sampler a `drive_class.Drive` for each device.
+sampler a `drive.Drive` for each device.
 
 `interval`, `verdict`, `partial_hang`, `block_completions`, `volume_models`, `throttling`,
-`write_falloff`, `falloff_tracker`, `slowdown`, `baseline.Baseline` and `drive_class` use no files,
+`write_falloff`, `falloff_tracker`, `slowdown`, `baseline.Baseline` and `drive` use no files,
 no clock and no logs. The caller passes the time as an argument. Only `sampler` and `survey` read
 files.
 """

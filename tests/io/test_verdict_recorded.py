@@ -29,7 +29,7 @@ from exporter.linux.diskstats import DiskStats
 from tests.io.machine import Machine
 
 TRACE = json.loads(
-    (Path(__file__).parents[1] / "rig" / "data" / "slow_disk_seconds.json").read_text()
+    (Path(__file__).parents[2] / "rigs" / "devices" / "data" / "slow_disk_seconds.json").read_text()
 )
 RULES = SaturationRules()
 _FLOOR = RULES.await_floor_seconds[DriveClass.SSD]
