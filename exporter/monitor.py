@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from exporter import __version__
 from exporter.config.settings import Settings, device_filter
 from exporter.families.desc import Sample
-from exporter.io import accumulators, drive_events, last_roles
+from exporter.io import drive_events
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
 from exporter.io.sampler import Sampler
 from exporter.io.service_watch import ServiceWatch
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
 from exporter.io.survey import TopologySurvey
+from exporter.linux import kernel
 from exporter.metrics import collectors, own_collector
 from exporter.probe.results import ProbeWindows
 from exporter.probe.slc_results import SlcResult, SlcResultStore
@@ -71,12 +72,12 @@ class Monitor:
         state_directory: Path | None = None,
     ) -> None:
         self.clock = clock
-        self._started_at_unix_time = clock.wall()
+        self.started_at_unix_time = clock.wall()
         self._runner = runner
-        self._boot_id = own_collector.boot_id(settings.path.procfs)
+        self._boot_id = kernel.boot_id(settings.path.procfs)
         self._probe_windows = ProbeWindows()
         self._baselines = Baselines(settings.rules.baseline, state.get("baselines"))
-        self._versions = ("",) * 5
+        self.versions: tuple[str, ...] = ("",) * 5
         self.events = drive_events.DriveEvents(state.get("events"))
         self.settings = settings
         self.collector_status = CollectorStatus(clock)
@@ -103,10 +104,10 @@ class Monitor:
             evidence=self._slowdown_evidence,
             is_probed=self._probe_windows.covers,
         )
-        self.sampler.cpu.idle = accumulators.restored_counter(state.get("idle"), self._boot_id)
-        self.sampler.cpu.iowait = accumulators.restored_counter(state.get("iowait"), self._boot_id)
-        on_drives, roles = self.sampler.update_drives, last_roles.from_state(state.get("roles"))
-        self.survey = TopologySurvey(settings, clock, self.collector_status, on_drives, roles)
+        self.sampler.cpu.restore(state, self._boot_id)
+        self.survey = TopologySurvey(
+            settings, clock, self.collector_status, self.sampler.update_drives, state.get("roles")
+        )
         self.services = ServiceWatch(
             clock,
             lambda: self.settings,
@@ -120,12 +121,13 @@ class Monitor:
         self.slc = (
             SlcResultStore(state_directory) if is_enabled["probe"] and state_directory else None
         )
-        names = (name for name, is_on in is_enabled.items() if is_on)
+        names = [name for name, is_on in is_enabled.items() if is_on]
         self._collectors = collectors.load(self, names)
+        self._own = own_collector.new(self)
 
     def refresh_host(self) -> None:
         """Read the topology. Until that has succeeded once, also read the programs' versions."""
-        if not any(self._versions):
+        if not any(self.versions):
             self.collector_status.collect("page", "versions", self._read_versions)
         self.survey.refresh()
 
@@ -196,16 +198,14 @@ class Monitor:
         at_end: the process is stopping, and no page is rendered after this call.
         """
         inventory = self.health.drives.to_state() if self.health else self._saved_inventory
-        cpu, boot, of = self.sampler.cpu, self._boot_id, accumulators.counter_state
         with self.sampler.flushed():
             return {
                 "baselines": self._baselines.to_state(),
                 "events": self.events.to_state(),
-                "idle": of(cpu.idle, boot, at_end=at_end),
-                "iowait": of(cpu.iowait, boot, at_end=at_end),
+                **self.sampler.cpu.to_state(self._boot_id, at_end=at_end),
                 "inventory": inventory,
                 "probe": self.probe.to_state() if self.probe else self._saved_probe,
-                "roles": last_roles.to_state(self.survey.remembered),
+                "roles": self.survey.roles_to_state(),
             }
 
     def _new_health_monitor(
@@ -285,11 +285,6 @@ class Monitor:
     def _read_versions(self) -> Parsed[None]:
         path, run = self.settings.path, self._runner
         programs = version(run, path.smartctl), version(run, path.fio)
-        kernel = own_collector.kernel_release(path.procfs)
-        self._versions = (__version__, ".".join(map(str, sys.version_info[:3])), *programs, kernel)
+        python, of_kernel = ".".join(map(str, sys.version_info[:3])), kernel.release(path.procfs)
+        self.versions = (__version__, python, *programs, of_kernel)
         return Parsed(None)
-
-    def _own(self) -> Parsed[list[Sample]]:
-        times = self._started_at_unix_time, self.survey.refreshed_at_unix_time
-        samples = own_collector.samples(self.collector_status, self.sampler, times, self._versions)
-        return Parsed(list(samples))

@@ -1,9 +1,17 @@
 """Accumulates the intervals of the CPUs into counters and maxima."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from exporter.config.disk_rules import VerdictRules
-from exporter.io.accumulators import MAX_WINDOW_SECONDS, MonotonicCounter, RollingMax
+from exporter.io.accumulators import (
+    MAX_WINDOW_SECONDS,
+    MonotonicCounter,
+    RollingMax,
+    counter_state,
+    restored_counter,
+)
 from exporter.io.block_completions import BlockCompletions
 from exporter.io.interval import CpuInterval
 from exporter.io.verdict import completing_cpu_is_full, cpu_is_bottleneck, softirq_is_saturated
@@ -34,6 +42,21 @@ class CpuActivity:
     iowait: MonotonicCounter = field(default_factory=MonotonicCounter)
     idle_by_cpu: dict[int, MonotonicCounter] = field(default_factory=dict)
     iowait_by_cpu: dict[int, MonotonicCounter] = field(default_factory=dict)
+
+    def restore(self, state: Mapping[str, Any], boot_id: str) -> None:
+        """Continues the idle and iowait counters of an earlier run; see `restored_counter`.
+
+        state: the values of the state file; invalid ones are ignored.
+        """
+        self.idle = restored_counter(state.get("idle"), boot_id)
+        self.iowait = restored_counter(state.get("iowait"), boot_id)
+
+    def to_state(self, boot_id: str, *, at_end: bool) -> dict[str, Any]:
+        """Returns the idle and iowait counters for the state file; see `counter_state`."""
+        return {
+            "idle": counter_state(self.idle, boot_id, at_end=at_end),
+            "iowait": counter_state(self.iowait, boot_id, at_end=at_end),
+        }
 
     def record_idle_time(self, sampled: CpuStat, *, per_cpu: bool) -> None:
         """Advances the idle and iowait counters to the values of this sample."""

@@ -5,6 +5,7 @@ device appears or disappears.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from exporter.config.drive_class import DriveClass, VolumeType
 from exporter.config.settings import DeviceSettings, Settings, device_filter
@@ -14,7 +15,7 @@ from exporter.io.drive import Drive
 from exporter.io.volume_models import volume_type
 from exporter.linux import topology
 from exporter.linux.device import Device
-from exporter.linux.topology import RememberedRole, Topology
+from exporter.linux.topology import Topology
 from exporter.runtime.clock import Clock
 from exporter.runtime.collector_status import CollectorStatus
 
@@ -35,7 +36,8 @@ class TopologySurvey:
     The topology is an immutable value that is replaced as a whole, so other threads may read it.
 
     on_drives (argument): called after each refresh with the drives, keyed by device name.
-    remembered (argument and attribute): the last roles of MySQL servers, also of those that ended.
+    saved_roles (argument): what `roles_to_state` returned in an earlier run; any value is accepted.
+    remembered: the last roles of MySQL servers, also of those that ended.
     topology: the last topology; None before the first refresh that succeeded.
     refreshed_at_unix_time: the time of the last refresh that succeeded, in seconds; None before it.
     """
@@ -46,13 +48,13 @@ class TopologySurvey:
         clock: Clock,
         collector_status: CollectorStatus,
         on_drives: Callable[[Mapping[str, Drive]], None],
-        remembered: tuple[RememberedRole, ...] = (),
+        saved_roles: Any = None,
     ) -> None:
         self.settings = settings
         self._clock = clock
         self._collector_status = collector_status
         self._on_drives = on_drives
-        self.remembered = remembered
+        self.remembered = last_roles.from_state(saved_roles)
         self._servers_searched_at = self._queues_read_at = float("-inf")
         self.topology: Topology | None = None
         #: The key of each device, keyed by device name.
@@ -106,6 +108,10 @@ class TopologySurvey:
             return {}
         wanted = device_filter(self.settings.disk)
         return {name: d.identity for name, d in self.drives().items() if d.leaf and wanted(name)}
+
+    def roles_to_state(self) -> list[dict[str, object]]:
+        """Returns the last roles of MySQL servers for the state file."""
+        return last_roles.to_state(self.remembered)
 
     def drives(self) -> dict[str, Drive]:
         """Returns the drive of each block device, keyed by device name; empty before a refresh."""

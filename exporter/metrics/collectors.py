@@ -36,6 +36,7 @@ class Sources(Protocol):
     """What the collectors and the pages for people may read. `exporter.monitor` builds it.
 
     settings: the current settings; replaced by a reload.
+    versions: the label values of ssd_exporter_build_info; empty texts until they are known.
     collector_status: runs the collectors.
     sampler: the I/O and CPU counters of every second.
     survey: the topology of the host.
@@ -47,6 +48,8 @@ class Sources(Protocol):
     """
 
     settings: Settings
+    started_at_unix_time: float
+    versions: tuple[str, ...]
     clock: Clock
     collector_status: CollectorStatus
     sampler: Sampler

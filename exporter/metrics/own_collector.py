@@ -1,19 +1,29 @@
-"""Yields the samples that describe the exporter itself."""
+"""The samples that describe the exporter itself. They cannot be disabled."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from exporter.families import own_families as metrics
 from exporter.families.desc import Sample
 from exporter.io.sampler import Sampler
-from exporter.linux import files
+from exporter.metrics.collectors import Collect, Sources
 from exporter.runtime.collector_status import CollectorStatus
-from exporter.runtime.errors import BugError, ParseError, ReadError
+from exporter.runtime.errors import BugError, Parsed, ParseError, ReadError
 
 #: The reasons for failed readings. Each one has a sample with the value 0 before its first failure.
 #: Without that sample, PromQL's increase() would omit the first failure. Other reasons, such as a
 #: reached limit, have a sample from their first failure on.
 _REASONS = (BugError.reason, ParseError.reason, ReadError.reason)
+
+
+def new(sources: Sources) -> Collect:
+    """Returns the function that returns the samples; see `collectors`."""
+
+    def collect() -> Parsed[list[Sample]]:
+        times = sources.started_at_unix_time, sources.survey.refreshed_at_unix_time
+        found = samples(sources.collector_status, sources.sampler, times, sources.versions)
+        return Parsed(list(found))
+
+    return collect
 
 
 def samples(
@@ -43,13 +53,3 @@ def samples(
         yield metrics.SURVEY_TIMESTAMP(refreshed_at)
     yield metrics.SAMPLER_INTERVAL(sampler.interval)
     yield metrics.BUILD_INFO(1, *versions)
-
-
-def boot_id(proc: Path) -> str:
-    """Returns the kernel's random ID of this boot; empty if unknown."""
-    return files.read_attribute(proc / "sys" / "kernel" / "random" / "boot_id") or ""
-
-
-def kernel_release(proc: Path) -> str:
-    """Returns the kernel release as `uname -r` prints it; empty if unknown."""
-    return files.read_attribute(proc / "sys" / "kernel" / "osrelease") or ""

@@ -1,6 +1,5 @@
 """Tests of `metrics.own_collector`."""
 
-import platform
 from pathlib import Path
 
 from exporter.linux.proc_stat import CpuTimes
@@ -45,9 +44,3 @@ def test_collectors_and_sampler_and_versions(tmp_path: Path) -> None:
     assert {(): 1.6e9} == families["ssd_survey_start_timestamp_seconds"]
     assert "ssd_survey_last_success_timestamp_seconds" not in families, "no survey has succeeded"
     assert {("1", "3.11", "7.3", "", "6.1"): 1} == families["ssd_exporter_build_info"]
-
-
-def test_the_kernel_and_the_boot_are_those_of_this_machine(tmp_path: Path) -> None:
-    assert platform.release() == own_collector.kernel_release(Path("/proc"))
-    assert 36 == len(own_collector.boot_id(Path("/proc")))
-    assert ("", "") == (own_collector.kernel_release(tmp_path), own_collector.boot_id(tmp_path))
