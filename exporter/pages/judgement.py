@@ -11,6 +11,7 @@ from exporter.io.services import OTHER, ServiceRate
 from exporter.io.verdict import Verdict
 from exporter.pages.page_texts import word
 from exporter.pages.views import DriveFacts, DriveNow, DriveView, Todo
+from exporter.smart.drive_labels import natural_order
 from exporter.smart.drive_problems import INVALID_LOG_ACTION, Status
 
 #: A saturated drive is critical if it was saturated for at least this share of the last five
@@ -108,17 +109,6 @@ def in_order(drives: Iterable[DriveView]) -> list[DriveView]:
             natural_order(drive.name),
         ),
     )
-
-
-def natural_order(name: str) -> tuple[str, list[tuple[int, int, str]]]:
-    """Returns a sort key for names: nvme2n1 comes before nvme10n1, and sdb before sdaa."""
-    parts: list[str] = []
-    for character in name:
-        if parts and parts[-1].isdecimal() == character.isdecimal():
-            parts[-1] += character
-        else:
-            parts.append(character)
-    return name[:2], [(0, int(p[:18]), p) if p.isdecimal() else (1, len(p), p) for p in parts]
 
 
 def needs_attention(drive: DriveView) -> bool:

@@ -9,6 +9,7 @@ from exporter.pages.drive_section import LEVELS, WORDS, link_to, symbol, verdict
 from exporter.pages.live_texts import drive_texts, factor, slow_keys, worst_factor
 from exporter.pages.page_texts import escaped
 from exporter.pages.views import DriveFacts, DriveNow, DriveView, HostView
+from exporter.smart.drive_labels import natural_order
 from exporter.smart.drive_problems import Status, wear_percent
 
 #: Rows that need attention have curves, up to this number.
@@ -72,7 +73,7 @@ def _is_shown(drive: DriveView) -> bool:
 
 
 def _by_name(drives: Sequence[DriveView]) -> list[DriveView]:
-    return sorted(drives, key=lambda drive: judgement.natural_order(drive.name))
+    return sorted(drives, key=lambda drive: natural_order(drive.name))
 
 
 def _cells(view: HostView) -> str:
