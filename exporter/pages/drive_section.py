@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from urllib.parse import quote
 
+from exporter.io.drive_now import DriveNow
 from exporter.io.services import ServiceRate
 from exporter.io.verdict import Verdict
 from exporter.pages import charts, judgement
@@ -17,7 +18,7 @@ from exporter.pages.page_texts import (
     milliseconds,
     whole_percent,
 )
-from exporter.pages.views import DriveFacts, DriveNow, DriveView, HostView
+from exporter.pages.views import DriveFacts, DriveView, HostView
 from exporter.smart.drive_problems import Status
 
 LEVELS = {Status.CRITICAL: "crit", Status.WARNING: "warn", Status.OK: "ok", Status.UNKNOWN: "unk"}
