@@ -207,17 +207,6 @@ class _Assembly:
     introduction: the text that belongs to the document and stands before it.
     """
 
-    __slots__ = (
-        "_end_tests",
-        "_limits",
-        "_size",
-        "error",
-        "form",
-        "introduction",
-        "lines",
-        "start",
-    )
-
     def __init__(self, limits: InputLimits) -> None:
         self._limits = limits
         self.introduction = ""

@@ -98,7 +98,7 @@ def test_a_stuck_fio_keeps_the_lock_and_the_file(host: Host) -> None:
     lender = None
     with host.measuring() as measurement:
         file = measurement.prepare_file("file", 4 * MIB, fill=False)
-        with measurement._lock_session.lock.inheritable():  # as in `run_fio`
+        with measurement._lock.inheritable():  # as in `run_fio`
             lender = subprocess.Popen(["sleep", "60"], close_fds=False)
         host.fio.is_stuck = True
     try:
