@@ -6,7 +6,7 @@ check that decides whether a measurement may write now.
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -114,29 +114,10 @@ def _run_cells(
     outcomes: list[CellOutcome] = []
     problem = ""
     for number, cell in enumerate(cells):
-        left_seconds = bench_matrix.seconds_at_most(cells[number:])
-        started_at = measurement.clock.monotonic()
-
-        def go_on(
-            _watch: GuardSampler,
-            cell: Profile = cell,
-            number: int = number,
-            left_seconds: float = left_seconds,
-            started_at: float = started_at,
-        ) -> bool:
-            elapsed = measurement.clock.monotonic() - started_at
-            share = min(elapsed / cell.runtime_seconds, 1.0)
-            measurement.show(
-                f"{bench_report.cell_words(cell)}: cell {number + 1} of {len(cells)}, at most"
-                f" {span(max(left_seconds - elapsed, 1.0))} left",
-                (number + share) / len(cells),
-            )
-            return True
-
         if measurement.interruption.is_set:
             return outcomes, f"ended by {measurement.interruption.words}"
         try:
-            ended = measurement.run([cell], file, go_on)
+            ended = measurement.run([cell], file, _progress_display(measurement, cells, number))
         except (ConfigError, SourceError) as e:
             # Another process used up the write budget, or the file that records it cannot be
             # written.
@@ -147,6 +128,25 @@ def _run_cells(
         if ended.result in _FINAL_RESULTS:
             break
     return outcomes, problem
+
+
+def _progress_display(
+    measurement: Measurement, cells: Sequence[Profile], number: int
+) -> Callable[[GuardSampler], bool]:
+    cell, left_seconds = cells[number], bench_matrix.seconds_at_most(cells[number:])
+    started_at = measurement.clock.monotonic()
+
+    def show(_watch: GuardSampler) -> bool:
+        elapsed = measurement.clock.monotonic() - started_at
+        share = min(elapsed / cell.runtime_seconds, 1.0)
+        measurement.show(
+            f"{bench_report.cell_words(cell)}: cell {number + 1} of {len(cells)}, at most"
+            f" {span(max(left_seconds - elapsed, 1.0))} left",
+            (number + share) / len(cells),
+        )
+        return True
+
+    return show
 
 
 def _show_plan(cells: Sequence[Profile], fill_bytes: int, messages: TextIO) -> None:

@@ -84,11 +84,11 @@ def mount_texts(facts: DriveFacts) -> Iterator[str]:
         yield f"{each.mountpoint} · {each.fstype}{full}{state}"
 
 
-def badge(verdict: Verdict, words: str = "Bottleneck: ") -> str:
+def badge(verdict: Verdict) -> str:
     """Returns the coloured label of a bottleneck."""
     if verdict is Verdict.NONE:
         return '<span class="v none">No bottleneck</span>'
-    return f'<span class="v">{words}{judgement.LABELS[verdict]}</span>'
+    return f'<span class="v">Bottleneck: {judgement.LABELS[verdict]}</span>'
 
 
 def _identity(drive: DriveView, view: HostView, number: int) -> str:
