@@ -7,7 +7,6 @@ check that decides whether a measurement may write now.
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
@@ -28,8 +27,8 @@ from exporter.measurement.figures import blocks, size, span
 from exporter.measurement.session import (
     MEASURED,
     NOT_MEASURED,
-    CommandContext,
     Measurement,
+    MeasurementOptions,
     MeasurementTools,
     measuring,
 )
@@ -45,14 +44,13 @@ from exporter.report.content import Report
 _FINAL_RESULTS = (ProfileResult.ABORTED, ProfileResult.STUCK, ProfileResult.TIMEOUT)
 
 
-@dataclass(frozen=True, slots=True)
-class BenchRequest(CommandContext):
-    """The arguments of the command. matrix: the combinations to measure, and their limits."""
-
-    matrix: Matrix = field(default_factory=Matrix)
-
-
-def run(settings: Settings, request: BenchRequest, tools: MeasurementTools, out: TextIO) -> int:
+def run(
+    settings: Settings,
+    options: MeasurementOptions,
+    matrix: Matrix,
+    tools: MeasurementTools,
+    out: TextIO,
+) -> int:
     """Run the cells of the matrix and print the report. Returns the exit status.
 
     The status is 0 if all cells were measured. Otherwise it is 3, and the report contains the cells
@@ -62,30 +60,29 @@ def run(settings: Settings, request: BenchRequest, tools: MeasurementTools, out:
         ConfigError: the gate refuses the benchmark, or the user did not agree to it.
         SourceError: no cell was measured.
     """
-    request.check()
-    cells = request.matrix.cells()
-    with measuring(settings, request.options, cells, tools) as measurement:
+    options.check_report()
+    cells = matrix.cells()
+    with measuring(settings, options, cells, tools) as measurement:
         runnable = measurement.with_engine(cells)
-        file = _prepare(measurement, runnable, request.matrix, tools.streams.messages)
+        file = _prepare(measurement, runnable, matrix, tools.streams.messages)
         started_at = measurement.clock.monotonic()
         outcomes, problem = _run_cells(measurement, runnable, file)
-        seconds = measurement.clock.monotonic() - started_at
         if not any(outcome.job is not None for outcome in outcomes):
             raise CommandError(f"nothing was measured: {problem or 'fio reported no result'}")
         under = run_facts.measured_drives(measurement, settings)
         version = next((o.fio_version for o in outcomes if o.fio_version), "")
         engine = f"{runnable[0].engine.value}, queue depth {runnable[0].depth} per job"
         fio = f"{version}, {engine}, direct I/O, no fsync"
-        facts = run_facts.facts(measurement, under, seconds=seconds, fio=fio)
+        facts = run_facts.facts(measurement, under, started_at=started_at, fio=fio)
         report = bench_report.report(
             outcomes,
             runnable,
             device=measurement.location.device,
-            facts=(("File", f"{blocks(request.matrix.size_bytes)}, random data"), *facts),
+            facts=(("File", f"{blocks(matrix.size_bytes)}, random data"), *facts),
             data=run_facts.data(measurement),
             problem=problem,
         )
-    request.deliver(report, out)
+    options.deliver(report, out)
     return NOT_MEASURED if problem else MEASURED
 
 
@@ -223,11 +220,9 @@ def _run_command(settings: Settings, arguments: argparse.Namespace) -> int:
         seconds=arguments.seconds,
         depth=arguments.depth,
     )
-    request = BenchRequest(
-        measurement_options(arguments), matrix, as_json=arguments.json, html=arguments.html
-    )
+    options = measurement_options(arguments)
     tools = system_tools(settings, has_regions=True)
-    return session.status(lambda: run(settings, request, tools, sys.stdout), sys.stderr)
+    return session.status(lambda: run(settings, options, matrix, tools, sys.stdout), sys.stderr)
 
 
 COMMAND = Command(

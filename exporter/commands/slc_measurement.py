@@ -119,12 +119,11 @@ class SlcProbe:
         if steps:
             result = replace(result, recovered_bytes=recovered_by_idle_seconds(steps))
             earlier = self._save(result)
-        seconds = measurement.clock.monotonic() - started_at
         version = ended.run.fio_version if ended.run else "unknown version"
         fio = f"{version}, {profile.engine.value}, queue depth {profile.depth}"
         return CacheMeasurement(
             measurement.location.device,
-            tuple(run_facts.facts(measurement, self._below, seconds=seconds, fio=fio)),
+            tuple(run_facts.facts(measurement, self._below, started_at=started_at, fio=fio)),
             result,
             written.samples,
             steps,

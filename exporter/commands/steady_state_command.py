@@ -30,8 +30,8 @@ from exporter.measurement.session import (
     JUDGED_BAD,
     MEASURED,
     NOT_MEASURED,
-    CommandContext,
     Measurement,
+    MeasurementOptions,
     MeasurementTools,
     measuring,
 )
@@ -62,14 +62,16 @@ _SHARE = HostShareRules()
 
 
 @dataclass(frozen=True, slots=True)
-class SteadyStateRequest(CommandContext):
+class SteadyStateRequest:
     """The arguments of the command.
 
+    options: the arguments that all measuring commands share.
     profile: the name of the profile. None means `DEFAULT_PROFILE`, or with --kept all profiles that
         the daemon has saved.
     max_rounds: the maximum number of rounds.
     """
 
+    options: MeasurementOptions
     profile: str | None = None
     max_rounds: int = MAX_ROUNDS
 
@@ -88,7 +90,7 @@ def run(
             did not agree to it.
         SourceError: nothing was measured.
     """
-    request.check()
+    request.options.check_report()
     if not _RULES.rounds <= request.max_rounds <= 1000:
         raise ConfigError(
             f"--rounds is {request.max_rounds}", f"it must be {_RULES.rounds} to 1000"
@@ -111,7 +113,7 @@ def run_kept(state: Path, request: SteadyStateRequest, out: TextIO) -> int:
     Raises:
         ConfigError: the state file cannot be read, or it has no rounds of the profile.
     """
-    request.check()
+    request.options.check_report()
     file = StateFile(state)
     if problem := file.problem():
         raise ConfigError(problem, "run this command as root or as the daemon's user")
@@ -138,7 +140,7 @@ def run_kept(state: Path, request: SteadyStateRequest, out: TextIO) -> int:
 
 
 def _deliver(report: Report, request: SteadyStateRequest, out: TextIO) -> int:
-    request.deliver(report, out)
+    request.options.deliver(report, out)
     if report.is_good is None:
         return NOT_MEASURED
     return MEASURED if report.is_good else JUDGED_BAD
@@ -244,12 +246,11 @@ class _RoundRunner:
         if not self._done:
             raise CommandError(f"no round was measured: {problem}")
         under = run_facts.measured_drives(measurement, self._settings)
-        seconds = measurement.clock.monotonic() - started_at
         fio = f"{version}, {profile.engine.value}"
         return SteadyStateResult(
             f"Steady state of {profile.name} on {measurement.location.device}",
             [Series(profile, profile.engine.value, self._done, judgement)],
-            tuple(run_facts.facts(measurement, under, seconds=seconds, fio=fio)),
+            tuple(run_facts.facts(measurement, under, started_at=started_at, fio=fio)),
             problem=problem,
             data=run_facts.data(measurement),
         )
@@ -339,8 +340,6 @@ def _run_command(settings: Settings, arguments: argparse.Namespace) -> int:
         measurement_options(arguments),
         arguments.profile,
         arguments.rounds,
-        as_json=arguments.json,
-        html=arguments.html,
     )
     if arguments.kept:
         return run_kept(required_state_directory(settings), request, sys.stdout)

@@ -11,7 +11,7 @@ daily budget.
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -47,16 +47,36 @@ _DECISION_VALID_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class MeasurementOptions:
-    """The user's options.
+    """The arguments that all measuring commands share.
 
     directory: the directory to measure in; None means the configured one.
     yes: the user consented on the command line.
     anyway: measure even if the device is busy.
+    as_json: print JSON instead of text.
+    html: the file to write an HTML page to; None means that no page is written.
     """
 
     directory: Path | None = None
     yes: bool = False
     anyway: bool = False
+    as_json: bool = False
+    html: Path | None = None
+
+    def check_report(self) -> None:
+        """Check that the report can be written. Call it before the measurement.
+
+        Raises:
+            ConfigError: the report cannot be written.
+        """
+        delivery.check(self.html)
+
+    def deliver(self, report: Report, out: TextIO) -> None:
+        """Print the report to `out`, and write the HTML page if one is requested.
+
+        Raises:
+            ConfigError: the page cannot be written. The report has already been printed.
+        """
+        delivery.deliver(report, out, as_json=self.as_json, html=self.html)
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,32 +377,3 @@ def status(run: Callable[[], int], messages: TextIO) -> int:
     except SourceError as e:
         messages.write(f"ssd-exporter: {printable(str(e))}\n")
         return NOT_MEASURED
-
-
-@dataclass(frozen=True, slots=True)
-class CommandContext:
-    """The arguments that all measuring commands share. Each command adds its own arguments.
-
-    as_json: print JSON instead of text.
-    html: the file to write an HTML page to; None means that no page is written.
-    """
-
-    options: MeasurementOptions = field(default_factory=MeasurementOptions)
-    as_json: bool = field(default=False, kw_only=True)
-    html: Path | None = field(default=None, kw_only=True)
-
-    def check(self) -> None:
-        """Check that the report can be written. Call it before the measurement.
-
-        Raises:
-            ConfigError: the report cannot be written.
-        """
-        delivery.check(self.html)
-
-    def deliver(self, report: Report, out: TextIO) -> None:
-        """Print the report to `out`, and write the HTML page if one is requested.
-
-        Raises:
-            ConfigError: the page cannot be written. The report has already been printed.
-        """
-        delivery.deliver(report, out, as_json=self.as_json, html=self.html)
