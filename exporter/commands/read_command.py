@@ -87,7 +87,7 @@ def _write_json(found: Iterable[tuple[Document, ReadDrive | None]], out: TextIO)
     for document, drive in found:
         if drive is None:
             status = _UNREADABLE
-            plain = read_values.plain_error(document)
+            plain = {"input": read_values.plain_input(document), "error": document.error}
         else:
             plain = read_values.plain(drive)
         # All other characters that are not printable are escaped already.
