@@ -77,7 +77,7 @@ class Agent:
         """Polls the drives until SIGTERM or SIGINT. SIGHUP reloads the settings.
 
         Raises:
-            BlockingIOError: another agent writes to the directory.
+            ConfigError: another agent writes to the directory.
         """
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
@@ -171,10 +171,7 @@ class Agent:
         if directory == self._directory:
             return self._writer
         writer = DocumentWriter(directory)
-        try:
-            _hold(writer)
-        except BlockingIOError:
-            raise another_agent(directory) from None
+        _hold(writer)
         return writer
 
     def _write_heartbeat(self, heartbeat: Heartbeat) -> None:
@@ -222,18 +219,7 @@ def run(settings: AgentSettings, read_settings: Callable[[], AgentSettings]) -> 
     os.umask(_UMASK)
     # The systemd unit sets the same niceness. This call sets it if the agent runs without the unit.
     lower_priority()
-    try:
-        Agent(settings, read_settings).run()
-    except BlockingIOError:
-        raise another_agent(settings.directory) from None
-
-
-def another_agent(directory: Path) -> ConfigError:
-    """Returns the error to raise if another agent writes to the directory."""
-    return ConfigError(
-        f"another smart-agent writes to {directory}",
-        "stop it, or set another smart.directory for this one",
-    )
+    Agent(settings, read_settings).run()
 
 
 def _hold(writer: DocumentWriter) -> None:
@@ -242,12 +228,15 @@ def _hold(writer: DocumentWriter) -> None:
     A directory that cannot be used is not an error here.
 
     Raises:
-        BlockingIOError: another agent holds the lock.
+        ConfigError: another agent holds the lock.
     """
     try:
         writer.hold()
     except BlockingIOError:
-        raise
+        raise ConfigError(
+            f"another smart-agent writes to {writer.directory}",
+            "stop it, or set another smart.directory for this one",
+        ) from None
     except OSError:
         # The directory may become usable later. If it does not, the first document that cannot be
         # written reports the cause.

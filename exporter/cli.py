@@ -103,6 +103,10 @@ class _Parser(argparse.ArgumentParser):
             group = self.add_argument_group(title) if title else self._optionals
         group.add_argument(flag, **arguments)
 
+    def add_switch(self, flag: str, key: str, text: str, *, value: bool = True) -> None:
+        """Add a flag without an argument, which sets a key of the configuration to `value`."""
+        self.add_grouped_argument(flag, dest=key, action="store_const", const=value, help=text)
+
 
 def parser() -> _Parser:
     """Returns the parser of the daemon's flags."""
@@ -130,35 +134,13 @@ def parser() -> _Parser:
     )
     p.add_argument("--version", action="version", version=f"ssd-exporter {__version__}")
     _add_settings(p, _FLAGS)
-    p.add_grouped_argument(
-        "--compat.node-exporter",
-        dest="compat.node_exporter",
-        action="store_true",
-        default=None,
-        help="also export metrics under node_exporter's names, for hosts without it",
-    )
-    p.add_grouped_argument(
-        "--compat.smartctl-exporter",
-        dest="compat.smartctl_exporter",
-        action="store_true",
-        default=None,
-        help="also export metrics under smartctl_exporter's names, for its dashboards",
-    )
+    for exporter, purpose in (("node", "hosts without it"), ("smartctl", "its dashboards")):
+        text = f"also export metrics under {exporter}_exporter's names, for {purpose}"
+        p.add_switch(f"--compat.{exporter}-exporter", f"compat.{exporter}_exporter", text)
     for name in COLLECTORS:
-        p.add_grouped_argument(
-            f"--collector.{name}",
-            dest=f"collector.{name}",
-            action="store_true",
-            default=None,
-            help=argparse.SUPPRESS,
-        )
-        p.add_grouped_argument(
-            f"--no-collector.{name}",
-            dest=f"collector.{name}",
-            action="store_false",
-            default=None,
-            help=f"disable the {name} collector",
-        )
+        key = f"collector.{name}"
+        p.add_switch(f"--{key}", key, argparse.SUPPRESS)
+        p.add_switch(f"--no-{key}", key, f"disable the {name} collector", value=False)
     return p
 
 

@@ -7,14 +7,14 @@ host.
 
 import os
 import types
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from exporter.config import profiles
-from exporter.config.gate_rules import GateRules
 from exporter.config.profiles import PROFILES, Profile
 from exporter.config.settings import (
     COLLECTORS,
@@ -40,6 +40,57 @@ _DAY_SECONDS = 86_400.0
 
 _LOG_LEVELS = ("debug", "info", "warning", "error")
 _LOG_FORMATS = ("logfmt", "json")
+
+#: The numbers among the settings: their table, the minimum, the maximum, and the keys.
+_BOUNDS: Sequence[tuple[str, float, float, str]] = (
+    ("sampler", 0.1, 10, "interval_seconds"),
+    ("survey", 5, 3600, "interval_seconds"),
+    ("survey", 0, 365, "keep_role_days"),
+    ("cgroup", 0, 50, "services"),
+    ("smart", 10, _DAY_SECONDS, "nvme_interval_seconds interval_seconds"),
+    ("smart", 1, 600, "timeout_seconds"),
+    ("smart", 1, 64, "processes processes_per_adapter"),
+    ("smart", 60, _DAY_SECONDS, "rescan_seconds"),
+    ("smart", 1, 1000, "max_age_intervals"),
+    ("probe", 0, _DAY_SECONDS, "first_delay_seconds"),
+    ("probe", 0, 1e15, "budget_bytes_per_day"),
+    ("probe.gate", 0, 1, "busy_ratio pressure_ratio cgroup_pressure_ratio free_ratio"),
+    ("probe.gate", 0, 1, "guard_pressure_ratio guard_waiting_ratio"),
+    ("probe.gate", 0, _DAY_SECONDS, "host_uptime_seconds"),
+    ("probe.gate", 0, 100, "hot_margin_celsius"),
+    ("probe.gate", 0, 200, "hot_celsius"),
+    ("probe.gate", 0, 10, "worn_ratio"),
+    ("probe.gate", 0, 1e18, "free_bytes"),
+    ("probe.gate", 0, 1e12, "free_inodes"),
+    ("probe.gate", 1, 1_000_000, "forced_after_skips"),
+    ("probe.gate", 1, 1000, "guard_samples"),
+    ("probe.gate", 1, 100_000, "guard_queue"),
+    ("rules.saturation", 0, 1, "busy_ratio pressure_ratio"),
+    ("rules.saturation", 1, 1000, "await_factor deep_await_factor"),
+    ("rules.saturation", 0, 100_000, "queue_depth deep_queue_depth"),
+    ("rules.saturation", 0, 100_000, "await_floor_seconds learned_floor_seconds"),
+    ("rules.bottleneck", 0, 1, "work_busy_ratio softirq_ratio idle_ratio iowait_ratio"),
+    ("rules.write_falloff", 0, 1, "busy_ratio read_share reference_ratio size_ratio"),
+    ("rules.write_falloff", 0, 1, "other_share near_ratio"),
+    ("rules.write_falloff", 0.01, 0.95, "falloff_ratio"),
+    ("rules.write_falloff", 1, 1000, "await_factor other_factor reference_samples"),
+    ("rules.write_falloff", 0, 3600, "sudden_seconds"),
+    ("rules.write_falloff", 1, 1e12, "reference_bytes"),
+    ("rules.write_falloff", 1, 3600, "rest_seconds reference_seconds lasting_seconds"),
+    ("rules.write_falloff", 1, 3600, "reference_most_seconds"),
+    ("rules.partial_hang", 3, 100, "first_intervals"),
+    ("rules.partial_hang", 0.1, 100_000, "excess_requests"),
+    ("rules.partial_hang", 1, 1000, "standard_errors"),
+    ("rules.partial_hang", 1, 100_000, "noise_intervals"),
+    ("rules.partial_hang", 0, 100_000, "first_noise most_least_variance"),
+    ("rules.partial_hang", 0, 1000, "least_variance"),
+    ("rules.partial_hang", 0, 1, "least_deviation"),
+    ("rules.baseline", 0, 1, "calm_busy_ratio"),
+    ("rules.baseline", 0, 100_000, "calm_queue_depth"),
+    ("rules.baseline", 512, 1e9, "largest_bytes"),
+    ("rules.baseline", 0, _DAY_SECONDS, "interval_seconds"),
+    ("rules.baseline", 1, 1_000_000, "reference_observations operations observations"),
+)
 
 _TYPE_NAMES = {
     bool: "true or false",
@@ -121,10 +172,7 @@ def validated(settings: Settings) -> Settings:
     Raises:
         ConfigError: a value is out of range or contradicts another one. The message names the key.
     """
-    _between("sampler.interval_seconds", settings.sampler.interval_seconds, 0.1, 10)
-    _between("survey.interval_seconds", settings.survey.interval_seconds, 5, 3600)
-    _between("survey.keep_role_days", settings.survey.keep_role_days, 0, 365)
-    _between("cgroup.services", settings.cgroup.services, 0, 50)
+    _check_bounds(settings)
     _one_of("log.level", settings.log.level, _LOG_LEVELS)
     _one_of("log.format", settings.log.format, _LOG_FORMATS)
     for name in settings.collector:
@@ -145,7 +193,6 @@ def validated(settings: Settings) -> Settings:
         )
     for address in settings.web.listen_address:
         parse_address(address)
-    _check_rules(settings)
     _check_smart(settings)
     _check_probe(settings.probe)
     device_filter(settings.disk)
@@ -211,13 +258,6 @@ def _dotted(where: str, key: str) -> str:
 
 def _check_smart(settings: Settings) -> None:
     smart = settings.smart
-    _between("smart.nvme_interval_seconds", smart.nvme_interval_seconds, 10, _DAY_SECONDS)
-    _between("smart.interval_seconds", smart.interval_seconds, 10, _DAY_SECONDS)
-    _between("smart.timeout_seconds", smart.timeout_seconds, 1, 600)
-    _between("smart.processes", smart.processes, 1, 64)
-    _between("smart.processes_per_adapter", smart.processes_per_adapter, 1, 64)
-    _between("smart.rescan_seconds", smart.rescan_seconds, 60, _DAY_SECONDS)
-    _between("smart.max_age_intervals", smart.max_age_intervals, 1, 1000)
     regular_expression("smart.include", smart.include)
     regular_expression("smart.exclude", smart.exclude)
     if not smart.directory.is_absolute() or not str(smart.directory).isprintable():
@@ -251,8 +291,6 @@ def _check_probe(probe: ProbeSettings) -> None:
                 f"probe.directory is {text}",
                 "use an absolute path without backslashes and control characters",
             )
-    _between("probe.first_delay_seconds", probe.first_delay_seconds, 0, _DAY_SECONDS)
-    _between("probe.budget_bytes_per_day", probe.budget_bytes_per_day, 0, 1e15)
     configured = {
         name: profiles.profile(name, parameters) for name, parameters in probe.profile.items()
     }
@@ -270,7 +308,6 @@ def _check_probe(probe: ProbeSettings) -> None:
             )
     if _SLC in probe.profiles:
         _check_slc(configured.get(_SLC) or PROFILES[_SLC], probe.budget_bytes_per_day)
-    _check_gate(probe.gate)
 
 
 def _check_slc(profile: Profile, budget_bytes: int) -> None:
@@ -296,87 +333,21 @@ def _check_slc(profile: Profile, budget_bytes: int) -> None:
         )
 
 
-def _check_gate(gate: GateRules) -> None:
-    for name in (
-        *("busy_ratio", "pressure_ratio", "cgroup_pressure_ratio", "free_ratio"),
-        *("guard_pressure_ratio", "guard_waiting_ratio"),
-    ):
-        _between(f"probe.gate.{name}", getattr(gate, name), 0, 1)
-    for name, minimum, maximum in (
-        ("host_uptime_seconds", 0, _DAY_SECONDS),
-        ("hot_margin_celsius", 0, 100),
-        ("hot_celsius", 0, 200),
-        ("worn_ratio", 0, 10),
-        ("free_bytes", 0, 1e18),
-        ("free_inodes", 0, 1e12),
-        ("forced_after_skips", 1, 1_000_000),
-        ("guard_samples", 1, 1000),
-        ("guard_queue", 1, 100_000),
-    ):
-        _between(f"probe.gate.{name}", getattr(gate, name), minimum, maximum)
-
-
-def _check_rules(settings: Settings) -> None:
-    rules = settings.rules
-    ratios = {
-        "saturation.busy_ratio": rules.saturation.busy_ratio,
-        "saturation.pressure_ratio": rules.saturation.pressure_ratio,
-        "baseline.calm_busy_ratio": rules.baseline.calm_busy_ratio,
-        "bottleneck.work_busy_ratio": rules.bottleneck.work_busy_ratio,
-        "bottleneck.softirq_ratio": rules.bottleneck.softirq_ratio,
-        "bottleneck.idle_ratio": rules.bottleneck.idle_ratio,
-        "bottleneck.iowait_ratio": rules.bottleneck.iowait_ratio,
-        "write_falloff.busy_ratio": rules.write_falloff.busy_ratio,
-        "write_falloff.read_share": rules.write_falloff.read_share,
-        "write_falloff.reference_ratio": rules.write_falloff.reference_ratio,
-        "write_falloff.size_ratio": rules.write_falloff.size_ratio,
-        "write_falloff.other_share": rules.write_falloff.other_share,
-        "write_falloff.near_ratio": rules.write_falloff.near_ratio,
-    }
-    for name, ratio in ratios.items():
-        _between(f"rules.{name}", ratio, 0, 1)
-    for name in ("await_factor", "deep_await_factor"):
-        _between(f"rules.saturation.{name}", getattr(rules.saturation, name), 1, 1000)
-    for name, by_class in (
-        ("queue_depth", rules.saturation.queue_depth),
-        ("await_floor_seconds", rules.saturation.await_floor_seconds),
-        ("learned_floor_seconds", rules.saturation.learned_floor_seconds),
-        ("deep_queue_depth", rules.saturation.deep_queue_depth),
-    ):
-        for kind, number in by_class.items():
-            _between(f"rules.saturation.{name}.{kind.value}", number, 0, 100_000)
-    falloff = rules.write_falloff
-    # The maximum is below 1, because a ratio of 1 would mean that the throughput did not drop.
-    _between("rules.write_falloff.falloff_ratio", falloff.falloff_ratio, 0.01, 0.95)
-    _between("rules.write_falloff.await_factor", falloff.await_factor, 1, 1000)
-    _between("rules.write_falloff.other_factor", falloff.other_factor, 1, 1000)
-    _between("rules.write_falloff.sudden_seconds", falloff.sudden_seconds, 0, 3600)
-    _between("rules.write_falloff.reference_bytes", falloff.reference_bytes, 1, 1e12)
-    _between("rules.write_falloff.reference_samples", falloff.reference_samples, 1, 1000)
-    for name in ("rest_seconds", "reference_seconds", "reference_most_seconds", "lasting_seconds"):
-        _between(f"rules.write_falloff.{name}", getattr(falloff, name), 1, 3600)
-    hang = rules.partial_hang
-    for name, minimum, maximum in (
-        ("intervals", hang.first_intervals, 100),
-        ("first_intervals", 3, 100),
-        ("excess_requests", 0.1, 100_000),
-        ("standard_errors", 1, 1000),
-        ("noise_intervals", 1, 100_000),
-        ("first_noise", 0, 100_000),
-        ("least_variance", 0, 1000),
-        ("most_least_variance", 0, 100_000),
-        ("least_deviation", 0, 1),
-    ):
-        _between(f"rules.partial_hang.{name}", getattr(hang, name), minimum, maximum)
-    _between("rules.baseline.calm_queue_depth", rules.baseline.calm_queue_depth, 0, 100_000)
-    _between("rules.baseline.largest_bytes", rules.baseline.largest_bytes, 512, 1e9)
-    _between("rules.baseline.interval_seconds", rules.baseline.interval_seconds, 0, _DAY_SECONDS)
-    _between(
-        "rules.baseline.reference_observations", rules.baseline.reference_observations, 1, 1_000_000
-    )
-    _between("rules.baseline.operations", rules.baseline.operations, 1, 1_000_000)
-    _between("rules.baseline.observations", rules.baseline.observations, 1, 1_000_000)
-    _between("rules.baseline.memory", rules.baseline.memory, rules.baseline.observations, 1e9)
+def _check_bounds(settings: Settings) -> None:
+    for table, minimum, maximum, keys in _BOUNDS:
+        record = attrgetter(table)(settings)
+        for key in keys.split():
+            value = getattr(record, key)
+            name = f"{table}.{key}"
+            by_class = isinstance(value, Mapping)
+            numbers = (
+                {f"{name}.{k.value}": v for k, v in value.items()} if by_class else {name: value}
+            )
+            for dotted, number in numbers.items():
+                _between(dotted, number, minimum, maximum)
+    hang, baseline = settings.rules.partial_hang, settings.rules.baseline
+    _between("rules.partial_hang.intervals", hang.intervals, hang.first_intervals, 100)
+    _between("rules.baseline.memory", baseline.memory, baseline.observations, 1e9)
 
 
 def _between(key: str, value: float, minimum: float, maximum: float) -> None:

@@ -6,8 +6,7 @@ check that decides whether a measurement may write now.
 
 import argparse
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -28,8 +27,8 @@ from exporter.measurement.figures import blocks, size, span
 from exporter.measurement.session import (
     MEASURED,
     NOT_MEASURED,
-    CommandContext,
     Measurement,
+    MeasurementOptions,
     MeasurementTools,
     measuring,
 )
@@ -45,14 +44,13 @@ from exporter.runtime.errors import CommandError, ConfigError, SourceError
 _FINAL_RESULTS = (ProfileResult.ABORTED, ProfileResult.STUCK, ProfileResult.TIMEOUT)
 
 
-@dataclass(frozen=True, slots=True)
-class BenchRequest(CommandContext):
-    """The arguments of the command. matrix: the combinations to measure, and their limits."""
-
-    matrix: Matrix = field(default_factory=Matrix)
-
-
-def run(settings: Settings, request: BenchRequest, tools: MeasurementTools, out: TextIO) -> int:
+def run(
+    settings: Settings,
+    options: MeasurementOptions,
+    matrix: Matrix,
+    tools: MeasurementTools,
+    out: TextIO,
+) -> int:
     """Run the cells of the matrix and print the report. Returns the exit status.
 
     The status is 0 if all cells were measured. Otherwise it is 3, and the report contains the cells
@@ -62,30 +60,29 @@ def run(settings: Settings, request: BenchRequest, tools: MeasurementTools, out:
         ConfigError: the gate refuses the benchmark, or the user did not agree to it.
         SourceError: no cell was measured.
     """
-    request.check()
-    cells = request.matrix.cells()
-    with measuring(settings, request.options, cells, tools) as measurement:
+    options.check_report()
+    cells = matrix.cells()
+    with measuring(settings, options, cells, tools) as measurement:
         runnable = measurement.with_engine(cells)
-        file = _prepare(measurement, runnable, request.matrix, tools.streams.messages)
+        file = _prepare(measurement, runnable, matrix, tools.streams.messages)
         started_at = measurement.clock.monotonic()
         outcomes, problem = _run_cells(measurement, runnable, file)
-        seconds = measurement.clock.monotonic() - started_at
         if not any(outcome.job is not None for outcome in outcomes):
             raise CommandError(f"nothing was measured: {problem or 'fio reported no result'}")
         under = run_facts.measured_drives(measurement, settings)
         version = next((o.fio_version for o in outcomes if o.fio_version), "")
         engine = f"{runnable[0].engine.value}, queue depth {runnable[0].depth} per job"
         fio = f"{version}, {engine}, direct I/O, no fsync"
-        facts = run_facts.facts(measurement, under, seconds=seconds, fio=fio)
+        facts = run_facts.facts(measurement, under, started_at=started_at, fio=fio)
         report = bench_report.report(
             outcomes,
             runnable,
             device=measurement.location.device,
-            facts=(("File", f"{blocks(request.matrix.size_bytes)}, random data"), *facts),
+            facts=(("File", f"{blocks(matrix.size_bytes)}, random data"), *facts),
             data=run_facts.data(measurement),
             problem=problem,
         )
-    request.deliver(report, out)
+    options.deliver(report, out)
     return NOT_MEASURED if problem else MEASURED
 
 
@@ -114,29 +111,10 @@ def _run_cells(
     outcomes: list[CellOutcome] = []
     problem = ""
     for number, cell in enumerate(cells):
-        left_seconds = bench_matrix.seconds_at_most(cells[number:])
-        started_at = measurement.clock.monotonic()
-
-        def go_on(
-            _watch: GuardSampler,
-            cell: Profile = cell,
-            number: int = number,
-            left_seconds: float = left_seconds,
-            started_at: float = started_at,
-        ) -> bool:
-            elapsed = measurement.clock.monotonic() - started_at
-            share = min(elapsed / cell.runtime_seconds, 1.0)
-            measurement.show(
-                f"{bench_report.cell_words(cell)}: cell {number + 1} of {len(cells)}, at most"
-                f" {span(max(left_seconds - elapsed, 1.0))} left",
-                (number + share) / len(cells),
-            )
-            return True
-
         if measurement.interruption.is_set:
             return outcomes, f"ended by {measurement.interruption.words}"
         try:
-            ended = measurement.run([cell], file, go_on)
+            ended = measurement.run([cell], file, _progress_display(measurement, cells, number))
         except (ConfigError, SourceError) as e:
             # Another process used up the write budget, or the file that records it cannot be
             # written.
@@ -147,6 +125,25 @@ def _run_cells(
         if ended.result in _FINAL_RESULTS:
             break
     return outcomes, problem
+
+
+def _progress_display(
+    measurement: Measurement, cells: Sequence[Profile], number: int
+) -> Callable[[GuardSampler], bool]:
+    cell, left_seconds = cells[number], bench_matrix.seconds_at_most(cells[number:])
+    started_at = measurement.clock.monotonic()
+
+    def show(_watch: GuardSampler) -> bool:
+        elapsed = measurement.clock.monotonic() - started_at
+        share = min(elapsed / cell.runtime_seconds, 1.0)
+        measurement.show(
+            f"{bench_report.cell_words(cell)}: cell {number + 1} of {len(cells)}, at most"
+            f" {span(max(left_seconds - elapsed, 1.0))} left",
+            (number + share) / len(cells),
+        )
+        return True
+
+    return show
 
 
 def _show_plan(cells: Sequence[Profile], fill_bytes: int, messages: TextIO) -> None:
@@ -223,11 +220,9 @@ def _run_command(settings: Settings, arguments: argparse.Namespace) -> int:
         seconds=arguments.seconds,
         depth=arguments.depth,
     )
-    request = BenchRequest(
-        measurement_options(arguments), matrix, as_json=arguments.json, html=arguments.html
-    )
+    options = measurement_options(arguments)
     tools = system_tools(settings, has_regions=True)
-    return session.status(lambda: run(settings, request, tools, sys.stdout), sys.stderr)
+    return session.status(lambda: run(settings, options, matrix, tools, sys.stdout), sys.stderr)
 
 
 COMMAND = Command(

@@ -10,7 +10,7 @@ from typing import Any
 
 from exporter.config.profiles import Profile, Rw
 from exporter.measurement import figures
-from exporter.measurement.figures import blocks, latency, speed
+from exporter.measurement.figures import blocks, latencies, speed
 from exporter.probe.fio_report import JobResult, Op, OpResult
 from exporter.probe.fio_run import HostShareRules, ProfileResult, RunOutcome, host_share_of_run
 from exporter.report.content import Chart, ChartLine, Report, Table
@@ -45,8 +45,11 @@ class CellOutcome:
     host_share: float | None = None
     problem: str = ""
 
-    def of(self, op: Op) -> OpResult | None:
-        return self.job.ops.get(op) if self.job else None
+    def results(self) -> Iterator[tuple[Op, OpResult]]:
+        """Yields the results of the reads and of the writes, as far as the cell has them."""
+        for op in (Op.READ, Op.WRITE):
+            if self.job is not None and op in self.job.ops:
+                yield op, self.job.ops[op]
 
 
 def outcome(cell: Profile, ended: RunOutcome, problem: str) -> CellOutcome:
@@ -62,8 +65,11 @@ def outcome(cell: Profile, ended: RunOutcome, problem: str) -> CellOutcome:
 
 
 def cell_words(cell: Profile) -> str:
-    jobs = "1 job" if cell.jobs == 1 else f"{cell.jobs} jobs"
-    return f"{cell.rw.value} of {blocks(cell.block_bytes)}, {jobs}"
+    return f"{cell.rw.value} of {blocks(cell.block_bytes)}, {_job_words(cell.jobs)}"
+
+
+def _job_words(jobs: int) -> str:
+    return "1 job" if jobs == 1 else f"{jobs} jobs"
 
 
 def plan_table(rows: Sequence[tuple[str, ...]]) -> Table:
@@ -156,38 +162,28 @@ def _lines(
         jobs = max(outcome.cell.jobs for outcome in of_mode)
         points: dict[Op, list[tuple[float, float]]] = {}
         for outcome in sorted(of_mode, key=lambda each: each.cell.block_bytes):
-            for op in (Op.READ, Op.WRITE):
-                result = outcome.of(op)
-                y = None if result is None or outcome.cell.jobs != jobs else value(result)
-                if y is not None:
+            for op, result in outcome.results():
+                if outcome.cell.jobs == jobs and (y := value(result)) is not None:
                     points.setdefault(op, []).append((math.log2(outcome.cell.block_bytes), y))
-        words = "1 job" if jobs == 1 else f"{jobs} jobs"
         for op, line in points.items():
             name = f"{mode.value}: {op.value}s" if len(points) > 1 else mode.value
-            yield ChartLine(f"{name}, {words}", tuple(line))
+            yield ChartLine(f"{name}, {_job_words(jobs)}", tuple(line))
 
 
 def _bests(measured: Sequence[CellOutcome]) -> Iterator[str]:
     for mode, words in _NAMES.items():
-        op = Op.READ if mode in (Rw.RANDREAD, Rw.READ) else Op.WRITE
-        results = [
-            (result, outcome.cell)
+        is_random = mode in (Rw.RANDREAD, Rw.RANDWRITE)
+        rates = [
+            (rate, outcome.cell)
             for outcome in measured
-            if outcome.cell.rw is mode and (result := outcome.of(op)) is not None
+            if outcome.cell.rw is mode
+            for _, result in outcome.results()
+            if (rate := result.iops if is_random else result.bytes_per_second) is not None
         ]
-        if mode in (Rw.RANDREAD, Rw.RANDWRITE):
-            rates = [(r.iops, cell) for r, cell in results if r.iops is not None]
-            unit = "IOPS"
-        else:
-            rates = [
-                (r.bytes_per_second, cell) for r, cell in results if r.bytes_per_second is not None
-            ]
-            unit = "MB/s"
         if rates:
             most, cell = max(rates, key=lambda rate: rate[0])
-            shown = number(most) if unit == "IOPS" else speed(most)
-            jobs = "1 job" if cell.jobs == 1 else f"{cell.jobs} jobs"
-            yield f"{words} up to {shown} {unit} ({blocks(cell.block_bytes)}, {jobs})"
+            shown = f"{number(most)} IOPS" if is_random else f"{speed(most)} MB/s"
+            yield f"{words} up to {shown} ({blocks(cell.block_bytes)}, {_job_words(cell.jobs)})"
 
 
 def _overview(measured: Sequence[CellOutcome], cells: Sequence[Profile]) -> Table:
@@ -220,11 +216,10 @@ def _rates(outcome: CellOutcome | None) -> str:
     """
     if outcome is None:
         return "-"
-    results = [result for op in (Op.READ, Op.WRITE) if (result := outcome.of(op)) is not None]
     mark = "" if _is_reliable(outcome) else "*"
     return mark + " + ".join(
         f"{'-' if r.iops is None else number(r.iops)} / {speed(r.bytes_per_second)}"
-        for r in results
+        for _, r in outcome.results()
     )
 
 
@@ -233,21 +228,16 @@ def _latencies(measured: Sequence[CellOutcome]) -> Table:
     for outcome in measured:
         share = "-" if outcome.host_share is None else f"{outcome.host_share:.0%}"
         mode = outcome.cell.rw.value
-        for op in (Op.READ, Op.WRITE):
-            result = outcome.of(op)
-            if result is not None:
-                rows.append(
-                    (
-                        f"{mode}: {op.value}s" if outcome.cell.rw is Rw.RANDRW else mode,
-                        blocks(outcome.cell.block_bytes),
-                        str(outcome.cell.jobs),
-                        latency(result.p50_seconds),
-                        latency(result.p99_seconds),
-                        latency(result.p999_seconds),
-                        latency(result.max_seconds),
-                        share,
-                    )
-                )
+        rows += [
+            (
+                f"{mode}: {op.value}s" if outcome.cell.rw is Rw.RANDRW else mode,
+                blocks(outcome.cell.block_bytes),
+                str(outcome.cell.jobs),
+                *latencies(result),
+                share,
+            )
+            for op, result in outcome.results()
+        ]
     columns = ("mode", "block size", "jobs", "p50", "p99", "p99.9", "max", "host share")
     return Table("Latency", columns, tuple(rows), frozenset(range(1, 8)), keys=3)
 

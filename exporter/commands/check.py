@@ -7,52 +7,21 @@ import argparse
 import contextlib
 import json
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TextIO
 
 from exporter.commands import check_table, pysmart_comparison, smart_reader
+from exporter.commands.check_table import CheckResult, Row
 from exporter.commands.registry import Command
 from exporter.config.settings import Settings
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.programs.command import SystemRunner
+from exporter.report.formatting import encodable
 from exporter.runtime.printable import with_control_characters
+from exporter.smart.drive_labels import natural_order
 from exporter.smart.drive_problems import Answers, CheckThresholds, Problem, Status, problems
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A drive and its problems.
-
-    status: the status of its worst problem; OK if it has none. UNKNOWN means that the only problem
-        is that the drive has no SMART data.
-    problems: the worst is first.
-    """
-
-    drive: WatchedDrive
-    status: Status
-    problems: tuple[Problem, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """The health of all drives of a host.
-
-    status: the exit status of the command.
-    summary: the first line of the output.
-    rows: the drives; the drive with the worst status is first.
-    problems: each problem of each drive, worst first, without those of status UNKNOWN.
-    problem: why the scan for drives failed, or why data of the agent was rejected; else empty.
-    """
-
-    status: Status
-    summary: str
-    rows: tuple[Row, ...]
-    problems: tuple[tuple[WatchedDrive, Problem], ...]
-    problem: str = ""
 
 
 def run(
@@ -77,18 +46,10 @@ def run(
         out.write(json.dumps(plain(result), indent=2, allow_nan=False) + "\n")
     else:
         colour = out.isatty() and not environment.get("NO_COLOR")
-        text = check_table.text(
-            result.summary,
-            table_lines(result),
-            colour=colour,
-            problem=result.problem,
-            layout=check_table.Layout(width=_width(out, environment), wraps_summary=out.isatty()),
-        )
-        # Characters that the encoding of `out` lacks are written as escapes such as \u03bc.
-        encoding = out.encoding or "utf-8"
-        shown = text.encode(encoding, "backslashreplace").decode(encoding)
+        layout = check_table.Layout(width=_width(out, environment), wraps_summary=out.isatty())
+        text = check_table.text(result, layout, colour=colour)
         # All parts of the text are printable except for the colours.
-        with_control_characters(out).write(shown)
+        with_control_characters(out).write(encodable(text, out))
     return result.status
 
 
@@ -113,8 +74,8 @@ def report(answers: Answers, thresholds: CheckThresholds) -> CheckResult:
     only if there is no such problem: the host is then UNKNOWN if a drive was not polled or has an
     invalid SMART log, or if no drive has SMART data.
     """
-    rows = [_row(drive, problems(drive, thresholds)) for drive in answers.drives]
-    rows.sort(key=lambda row: (-row.status.urgency, _natural_order(row.drive.label)))
+    rows = [Row(drive, problems(drive, thresholds)) for drive in answers.drives]
+    rows.sort(key=lambda row: (-row.status.urgency, natural_order(row.drive.label)))
     known_problems = [
         (row.drive, problem)
         for row in rows
@@ -133,7 +94,7 @@ def report(answers: Answers, thresholds: CheckThresholds) -> CheckResult:
     else:
         status = Status.UNKNOWN
     summary = _summary(status, rows, known_problems, answers.problem)
-    return CheckResult(status, summary, tuple(rows), tuple(known_problems), answers.problem)
+    return CheckResult(status, summary, tuple(rows), answers.problem)
 
 
 def plain(result: CheckResult) -> dict[str, Any]:
@@ -145,10 +106,6 @@ def plain(result: CheckResult) -> dict[str, Any]:
         "problem": result.problem or None,
         "drives": [_plain_row(row) for row in result.rows],
     }
-
-
-def _row(drive: WatchedDrive, drive_problems: tuple[Problem, ...]) -> Row:
-    return Row(drive, drive_problems[0].status if drive_problems else Status.OK, drive_problems)
 
 
 def _is_unpolled(row: Row) -> bool:
@@ -204,16 +161,6 @@ def _counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
-def table_lines(result: CheckResult) -> list[check_table.TableLine]:
-    """Returns the drives and their problems in the order of the table."""
-    return [
-        check_table.TableLine(
-            row.drive, row.status, tuple((p.status, p.text) for p in row.problems)
-        )
-        for row in result.rows
-    ]
-
-
 def _plain_row(row: Row) -> dict[str, Any]:
     drive, identity = row.drive, row.drive.identity
     health = drive.health or DriveHealth()
@@ -256,12 +203,6 @@ def _plain_row(row: Row) -> dict[str, Any]:
         "messages": list(health.messages),
         "problems": [{"state": p.status.name.lower(), "text": p.text} for p in row.problems],
     }
-
-
-def _natural_order(label: str) -> tuple[str, list[tuple[int, int, str]]]:
-    """Returns a sort key for labels: nvme2n1 comes before nvme10n1, and sdb before sdaa."""
-    parts = re.findall(r"[0-9]+|[^0-9]+", label)
-    return label[:2], [(0, int(p[:18]), p) if p.isdecimal() else (1, len(p), p) for p in parts]
 
 
 def _add_arguments(p: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.report.formatting import quantity
-from exporter.smart.drive_problems import Status, percent, span, wear_percent
+from exporter.smart.drive_problems import Problem, Status, percent, span, wear_percent
 
 #: Width of the table in characters if the output is no terminal, and the limits of the width of a
 #: terminal that are used. The summary line may be longer.
@@ -83,12 +83,35 @@ _OTHER_ERRORS = (
 
 
 @dataclass(frozen=True, slots=True)
-class TableLine:
-    """A drive of the table. problems: the status and the text of each of its problems."""
+class Row:
+    """A drive and its problems; the worst is first."""
 
     drive: WatchedDrive
+    problems: tuple[Problem, ...]
+
+    @property
+    def status(self) -> Status:
+        """The status of the worst problem; OK without one.
+
+        UNKNOWN means that the only problem is that the drive has no SMART data.
+        """
+        return self.problems[0].status if self.problems else Status.OK
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The health of all drives of a host.
+
+    status: the exit status of the command.
+    summary: the first line of the output, such as "SSD OK - 4 drives".
+    rows: the drives; the drive with the worst status is first.
+    problem: why the scan for drives failed, or why data of the agent was rejected; else empty.
+    """
+
     status: Status
-    problems: tuple[tuple[Status, str], ...]
+    summary: str
+    rows: tuple[Row, ...]
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,34 +129,22 @@ class Layout:
     wraps_summary: bool = False
 
 
-def text(
-    summary: str,
-    lines: Sequence[TableLine],
-    *,
-    colour: bool,
-    problem: str = "",
-    layout: Layout | None = None,
-) -> str:
+def text(result: CheckResult, layout: Layout, *, colour: bool) -> str:
     """Returns the summary and below it the table, at most as wide as `layout` permits.
 
-    summary: one line, such as "SSD OK - 4 drives".
-    lines: the drives in the order of the table.
     colour: whether to add terminal escape sequences for colours.
-    problem: a problem of the host, such as a failed scan; empty if there is none.
-    layout: the width and the columns; None means the default.
     """
-    layout = layout or Layout()
+    summary = result.summary
     first, _, rest = summary.partition(" - ")
-    worst = next((s for s in Status if first.endswith(s.name)), Status.UNKNOWN)
     if layout.wraps_summary:
         lines_of_summary = textwrap.wrap(summary, layout.width, break_on_hyphens=False)
         rest = "\n".join(lines_of_summary).removeprefix(f"{first} - ")
-    parts = [f"{_paint(first, worst, colour)} - {rest}\n"]
-    if problem:
-        parts.append(_indented(Status.WARNING, printable(problem), colour, layout.width))
-    if lines:
+    parts = [f"{_paint(first, result.status, colour)} - {rest}\n"]
+    if result.problem:
+        parts.append(_indented(Status.WARNING, printable(result.problem), colour, layout.width))
+    if result.rows:
         parts.append("\n")
-        parts += _table(lines, colour, layout)
+        parts += _table(result.rows, colour, layout)
     return "".join(parts)
 
 
@@ -158,7 +169,7 @@ def cut(words: str, width: int) -> str:
     return f"{words[: width - 2 - right]}..{words[len(words) - right :]}"
 
 
-def _table(lines: Sequence[TableLine], colour: bool, layout: Layout) -> Iterator[str]:
+def _table(lines: Sequence[Row], colour: bool, layout: Layout) -> Iterator[str]:
     name_width = _MAX_NAME_WIDTH if layout.width >= WIDTH else _MAX_NARROW_NAME_WIDTH
     cells = [_cells(line, name_width) for line in lines]
     columns = [
@@ -182,7 +193,7 @@ def _table(lines: Sequence[TableLine], colour: bool, layout: Layout) -> Iterator
     for line, row in zip(lines, cells, strict=True):
         shown = {**row, _MODEL: cut(row[_MODEL], widths[_MODEL])}
         yield _joined(shown, columns, widths, line.status if colour else None) + "\n"
-        below = [*line.problems, *_notes(line)]
+        below = [*((each.status, each.text) for each in line.problems), *_notes(line)]
         if layout.has_details:
             omitted = [column for column in _COLUMNS if column not in columns]
             below += [(Status.OK, words) for words in _details(line.drive, row, omitted)]
@@ -238,7 +249,7 @@ def _indented(status: Status, words: str, colour: bool, width: int) -> str:
     return f"    {head}\n" + "".join(f"        {line}\n" for line in more)
 
 
-def _cells(line: TableLine, name_width: int) -> dict[str, str]:
+def _cells(line: Row, name_width: int) -> dict[str, str]:
     """Returns the text of each cell of a drive, keyed by the heading of the column."""
     drive = line.drive
     health = drive.health or DriveHealth()
@@ -265,7 +276,7 @@ def _cells(line: TableLine, name_width: int) -> dict[str, str]:
     }
 
 
-def _health(line: TableLine) -> str:
+def _health(line: Row) -> str:
     health = line.drive.health
     if line.drive.is_missing:
         return "GONE"
@@ -297,7 +308,7 @@ def _other(health: DriveHealth) -> int | None:
     return sum(known) if known else None
 
 
-def _notes(line: TableLine) -> list[tuple[Status, str]]:
+def _notes(line: Row) -> list[tuple[Status, str]]:
     """Returns the notes below a drive: information that is not a problem by itself."""
     drive, health = line.drive, line.drive.health or DriveHealth()
     counted = [

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TextIO
 
 from exporter.config.settings import Settings
 from exporter.measurement.admission import Streams
@@ -12,6 +13,7 @@ from exporter.probe.fio import RegionFio, SystemFio
 from exporter.programs.command import SystemRunner
 from exporter.runtime.clock import SystemClock
 from exporter.runtime.errors import ConfigError
+from exporter.runtime.printable import printable
 from exporter.runtime.state import existing_directory
 
 
@@ -30,7 +32,13 @@ def add_measurement_arguments(p: argparse.ArgumentParser) -> None:
 
 
 def measurement_options(arguments: argparse.Namespace) -> MeasurementOptions:
-    return MeasurementOptions(arguments.directory, yes=arguments.yes, anyway=arguments.anyway)
+    return MeasurementOptions(
+        arguments.directory,
+        yes=arguments.yes,
+        anyway=arguments.anyway,
+        as_json=arguments.json,
+        html=arguments.html,
+    )
 
 
 def system_tools(settings: Settings, *, has_regions: bool = False) -> MeasurementTools:
@@ -46,6 +54,12 @@ def system_tools(settings: Settings, *, has_regions: bool = False) -> Measuremen
         dict(os.environ),
         Streams(sys.stdin, sys.stderr),
     )
+
+
+def say(out: TextIO, words: str) -> None:
+    """Writes a line at once. Text from a drive may contain escape sequences of a terminal."""
+    out.write(f"{printable(words)}\n")
+    out.flush()
 
 
 def required_state_directory(settings: Settings) -> Path:

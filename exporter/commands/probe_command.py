@@ -7,7 +7,6 @@ further probes are disabled until a user runs ``ssd-exporter probe --acknowledge
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -27,8 +26,8 @@ from exporter.measurement.session import (
     JUDGED_BAD,
     MEASURED,
     NOT_MEASURED,
-    CommandContext,
     Measurement,
+    MeasurementOptions,
     MeasurementTools,
     measuring,
 )
@@ -48,18 +47,16 @@ from exporter.runtime.privileges import as_owner
 _START_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeRequest(CommandContext):
-    """The arguments of the command.
+def run(
+    settings: Settings,
+    options: MeasurementOptions,
+    profile: str | None,
+    tools: MeasurementTools,
+    out: TextIO,
+) -> int:
+    """Run the probes and print the report. Returns the exit status.
 
     profile: the name of the profile to run; None means the profiles that the daemon runs.
-    """
-
-    profile: str | None = None
-
-
-def run(settings: Settings, request: ProbeRequest, tools: MeasurementTools, out: TextIO) -> int:
-    """Run the probes and print the report. Returns the exit status.
 
     The status is 3 if a probe did not finish, 1 if a result is worse than the daemon's saved runs,
     and otherwise 0.
@@ -69,11 +66,11 @@ def run(settings: Settings, request: ProbeRequest, tools: MeasurementTools, out:
             run now) refuses the probe.
         SourceError: nothing was measured.
     """
-    request.check()
-    chosen = target.select_profiles(request.profile, settings)
-    with measuring(settings, request.options, chosen, tools) as measurement:
+    options.check_report()
+    chosen = target.select_profiles(profile, settings)
+    with measuring(settings, options, chosen, tools) as measurement:
         report, problem = _measure(measurement, chosen, settings)
-    request.deliver(report, out)
+    options.deliver(report, out)
     if problem:
         return NOT_MEASURED
     return JUDGED_BAD if report.is_good is False else MEASURED
@@ -147,7 +144,7 @@ def _measure(
             run_facts.facts(
                 measurement,
                 under,
-                seconds=measurement.clock.monotonic() - started_at,
+                started_at=started_at,
                 fio=f"{ended.run.fio_version}, {engines}",
             )
         ),
@@ -211,14 +208,9 @@ def _run_command(settings: Settings, arguments: argparse.Namespace) -> int:
         if arguments.profile is not None:
             raise ConfigError("--acknowledge takes no profile", "omit PROFILE")
         return _acknowledge(settings)
-    request = ProbeRequest(
-        measurement_options(arguments),
-        arguments.profile,
-        as_json=arguments.json,
-        html=arguments.html,
-    )
+    options, profile = measurement_options(arguments), arguments.profile
     tools = system_tools(settings)
-    return session.status(lambda: run(settings, request, tools, sys.stdout), sys.stderr)
+    return session.status(lambda: run(settings, options, profile, tools, sys.stdout), sys.stderr)
 
 
 def _acknowledge(settings: Settings) -> int:

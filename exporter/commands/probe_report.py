@@ -13,7 +13,7 @@ from typing import Any
 
 from exporter.config.profiles import KIB, Profile, Sync
 from exporter.measurement import figures
-from exporter.measurement.figures import blocks, latency, speed
+from exporter.measurement.figures import blocks, latencies, latency, speed
 from exporter.probe import results
 from exporter.probe.fio_report import JobResult, Op, OpResult
 from exporter.probe.fio_run import (
@@ -45,12 +45,9 @@ class Quantity(str, Enum):
     THROUGHPUT = "bytes_per_second"
     RATE = "iops"
 
-    @property
-    def words(self) -> str:
-        return _WORDS[self]
 
-
-_WORDS = {
+#: The names of the quantities for people.
+QUANTITY_WORDS = {
     Quantity.LATENCY: "mean latency",
     Quantity.THROUGHPUT: "throughput",
     Quantity.RATE: "IOPS",
@@ -248,10 +245,7 @@ def _rows(comparison: ProfileComparison) -> Iterator[tuple[str, ...]]:
         yield (
             comparison.profile.name,
             f"{_what(comparison.profile, op)}{note}",
-            latency(result.p50_seconds),
-            latency(result.p99_seconds),
-            latency(result.p999_seconds),
-            latency(result.max_seconds),
+            *latencies(result),
             *_rates(comparison.profile, result),
             share if op is results.main_op(comparison.profile) else "-",
         )
@@ -280,7 +274,7 @@ def _comparison_row(comparison: ProfileComparison) -> tuple[str, ...]:
 
     return (
         profile.name,
-        quantity(profile).words,
+        QUANTITY_WORDS[quantity(profile)],
         shown(comparison.value),
         shown(comparison.kept),
         _change(comparison),

@@ -87,7 +87,7 @@ def _write_json(found: Iterable[tuple[Document, ReadDrive | None]], out: TextIO)
     for document, drive in found:
         if drive is None:
             status = _UNREADABLE
-            plain = read_values.plain_error(document)
+            plain = {"input": read_values.plain_input(document), "error": document.error}
         else:
             plain = read_values.plain(drive)
         # All other characters that are not printable are escaped already.
@@ -126,9 +126,9 @@ def _write_text(
     result = check.report(Answers(tuple(drives), problem=problem), CheckThresholds())
     colour = out.isatty() and not environment.get("NO_COLOR")
     layout = check_table.Layout(width=width, has_details=False)
-    lines = check.table_lines(result)
-    below = "" if problem in result.summary else problem
-    table = check_table.text(result.summary, lines, colour=colour, problem=below, layout=layout)
+    if problem in result.summary:
+        result = replace(result, problem="")
+    table = check_table.text(result, layout, colour=colour)
     if unreadable:
         texts.append(f"\n{read_details.unreadable(unreadable, width)}")
     # All parts are printable except for the colours.

@@ -7,6 +7,7 @@ import argparse
 import re
 import sys
 import time
+from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import TextIO
@@ -163,53 +164,52 @@ def _abort(tests: SelfTests, device: str, show: ProgressLine) -> int:
     return Exit.PASSED
 
 
+@dataclass(slots=True)
 class _SelfTestRun:
     """Starts one self-test of a drive and waits for its end; call `follow` once."""
 
-    def __init__(
-        self, tests: SelfTests, device: str, kind: Kind, clock: Clock, show: ProgressLine
-    ) -> None:
-        self._tests = tests
-        self._device = device
-        self._kind: Kind = kind
-        self._clock = clock
-        self._show = show
+    tests: SelfTests
+    device: str
+    kind: Kind
+    clock: Clock
+    show: ProgressLine
+    _started_at: float = 0.0
 
     def follow(self) -> int:
-        self._tests.start(self._kind)
-        self._started_at = self._clock.monotonic()
-        planned = self._tests.planned_seconds(self._kind)
-        self._show.line(
-            f"{self._device}: {self._kind} self-test started"
+        self.tests.start(self.kind)
+        self._started_at = self.clock.monotonic()
+        planned = self.tests.planned_seconds(self.kind)
+        self.show.line(
+            f"{self.device}: {self.kind} self-test started"
             + ("" if planned is None else f"; the drive estimates {duration(planned)}")
         )
         try:
             return self._wait(planned)
         except KeyboardInterrupt:
-            self._show.line(
+            self.show.line(
                 "the self-test continues in the drive, which logs the result; to stop it, run:"
-                f" ssd-exporter self-test {self._device} abort"
+                f" ssd-exporter self-test {self.device} abort"
             )
             return Exit.UNKNOWN
 
     def _wait(self, planned: float | None) -> int:
         failed_queries = 0
-        while self._clock.monotonic() - self._started_at < _MAX_TEST_SECONDS:
-            self._clock.sleep(self._pause(planned))
+        while self.clock.monotonic() - self._started_at < _MAX_TEST_SECONDS:
+            self.clock.sleep(self._pause(planned))
             try:
-                progress = self._tests.look()
+                progress = self.tests.look()
             except SourceError as e:
                 failed_queries += 1
                 if failed_queries < _MAX_FAILED_QUERIES:
                     continue
-                self._show.line(f"unknown: {e}; the self-test may still be running in the drive")
+                self.show.line(f"unknown: {e}; the self-test may still be running in the drive")
                 return Exit.UNKNOWN
             failed_queries = 0
             if progress is None:
-                return self._verdict(self._tests.result())
-            self._show.progress(self._words(progress, planned))
-        self._show.line(
-            f"unknown: {self._device}: the self-test did not end within"
+                return self._verdict(self.tests.result())
+            self.show.progress(self._words(progress, planned))
+        self.show.line(
+            f"unknown: {self.device}: the self-test did not end within"
             f" {duration(_MAX_TEST_SECONDS)}"
         )
         return Exit.UNKNOWN
@@ -219,18 +219,18 @@ class _SelfTestRun:
 
         It is 1 % of the drive's estimate or of the elapsed time, whichever is longer.
         """
-        elapsed = self._clock.monotonic() - self._started_at
+        elapsed = self.clock.monotonic() - self._started_at
         pause = max(planned or 0.0, elapsed) / 100
         return min(max(pause, _MIN_QUERY_INTERVAL_SECONDS), _MAX_QUERY_INTERVAL_SECONDS)
 
     def _words(self, progress: SelfTestProgress, planned: float | None) -> str:
         if progress.done_ratio is None:
-            return f"{self._kind} self-test running"
-        words = f"{self._kind} self-test: {(1 - progress.done_ratio) * 100:.0f} % remaining"
+            return f"{self.kind} self-test running"
+        words = f"{self.kind} self-test: {(1 - progress.done_ratio) * 100:.0f} % remaining"
         left = self._left_seconds(progress.done_ratio, planned)
         if left is None:
             return words
-        end = time.localtime(self._clock.wall() + left)
+        end = time.localtime(self.clock.wall() + left)
         return f"{words}, about {duration(left)}, until {time.strftime('%a %H:%M', end)}"
 
     def _left_seconds(self, done_ratio: float, planned: float | None) -> float | None:
@@ -241,28 +241,28 @@ class _SelfTestRun:
 
         done_ratio: the progress, 0 to 1. planned: the drive's estimate in seconds, or None.
         """
-        elapsed = self._clock.monotonic() - self._started_at
+        elapsed = self.clock.monotonic() - self._started_at
         if planned is not None and elapsed < planned:
             return planned - elapsed
         return elapsed / done_ratio * (1 - done_ratio) if done_ratio > 0 else None
 
     def _verdict(self, test: LoggedTest | None) -> int:
         if test is None:
-            self._show.line(
-                f"unknown: {self._device}: the self-test ended, but the drive logged no result"
+            self.show.line(
+                f"unknown: {self.device}: the self-test ended, but the drive logged no result"
             )
             return Exit.UNKNOWN
-        words = f"{self._device}: {test.description}: {test.result}"
+        words = f"{self.device}: {test.description}: {test.result}"
         if test.power_on_hours.isdecimal():
             words += f", at {test.power_on_hours} power-on hours"
         if test.passed is None:
-            self._show.line(f"unknown: {words}")
+            self.show.line(f"unknown: {words}")
             return Exit.UNKNOWN
         if test.passed:
-            self._show.line(f"passed: {words}")
+            self.show.line(f"passed: {words}")
             return Exit.PASSED
         where = f", first error at block {test.first_error}" if test.first_error else ""
-        self._show.line(f"FAILED: {words}{where}; replace the drive")
+        self.show.line(f"FAILED: {words}{where}; replace the drive")
         return Exit.FAILED
 
 

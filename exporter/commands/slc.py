@@ -29,7 +29,7 @@ from exporter.measurement.session import (
     JUDGED_BAD,
     MEASURED,
     NOT_MEASURED,
-    CommandContext,
+    MeasurementOptions,
     MeasurementTools,
     measuring,
 )
@@ -52,15 +52,17 @@ _STATUS = {
 
 
 @dataclass(frozen=True, slots=True)
-class SlcRequest(CommandContext):
+class SlcRequest:
     """The arguments of the command.
 
+    options: the arguments that all measuring commands share.
     size: the maximum to write, such as "16GiB". None means the size in the profile, but at most a
         tenth of the free space.
     idle_seconds: the idle times, in seconds. After each one, a further write measures how much of
         the cache has recovered. Empty means no further writes.
     """
 
+    options: MeasurementOptions
     size: str | None = None
     idle_seconds: Sequence[int] = ()
 
@@ -75,7 +77,7 @@ def run(settings: Settings, request: SlcRequest, tools: MeasurementTools, out: T
         ConfigError: the settings of the profile are unsuitable, or the measurement is refused.
         SourceError: nothing was measured.
     """
-    request.check()
+    request.options.check_report()
     profile = _profile(settings, request)
     state = target.state_directory(settings, tools.environment)
     with measuring(settings, request.options, [profile], tools) as measurement:
@@ -85,7 +87,7 @@ def run(settings: Settings, request: SlcRequest, tools: MeasurementTools, out: T
             is_size_given=request.size is not None,
             anyway=request.options.anyway,
         )
-    request.deliver(slc_report.report(measured, slc_watch.RULES), out)
+    request.options.deliver(slc_report.report(measured, slc_watch.RULES), out)
     return _STATUS[measured.result.cliff.result]
 
 
@@ -180,8 +182,6 @@ def _run_command(settings: Settings, arguments: argparse.Namespace) -> int:
         measurement_options(arguments),
         arguments.bytes,
         idle_times(arguments.idle, recover=arguments.recover),
-        as_json=arguments.json,
-        html=arguments.html,
     )
     tools = system_tools(settings)
     return session.status(lambda: run(settings, request, tools, sys.stdout), sys.stderr)

@@ -119,12 +119,11 @@ class SlcProbe:
         if steps:
             result = replace(result, recovered_bytes=recovered_by_idle_seconds(steps))
             earlier = self._save(result)
-        seconds = measurement.clock.monotonic() - started_at
         version = ended.run.fio_version if ended.run else "unknown version"
         fio = f"{version}, {profile.engine.value}, queue depth {profile.depth}"
         return CacheMeasurement(
             measurement.location.device,
-            tuple(run_facts.facts(measurement, self._below, seconds=seconds, fio=fio)),
+            tuple(run_facts.facts(measurement, self._below, started_at=started_at, fio=fio)),
             result,
             written.samples,
             steps,
@@ -188,8 +187,8 @@ class SlcProbe:
             measurement.clock,
             stop_condition=lambda _profile, _file: observe,
             on_end=self._finish,
-            device_bytes=self._device_bytes,
-            device_read_bytes=self._device_read_bytes,
+            device_bytes=lambda _file: self._device_bytes(),
+            device_read_bytes=lambda _file: self._device_bytes("read_sectors"),
         )
         self._written = None
         file = measurement.prepare_file(self._name, profile.size_bytes, fill=False)
@@ -200,13 +199,9 @@ class SlcProbe:
     def _finish(self, written: WatchedWrite) -> None:
         self._written = written
 
-    def _device_bytes(self, _file: Path | None = None) -> int | None:
+    def _device_bytes(self, field: str = "written_sectors") -> int | None:
         disk = target.read_disk(self._settings.path.procfs, self._measurement.location.device)
-        return None if disk is None else disk.written_sectors * SECTOR_BYTES
-
-    def _device_read_bytes(self, _file: Path) -> int | None:
-        disk = target.read_disk(self._settings.path.procfs, self._measurement.location.device)
-        return None if disk is None else disk.read_sectors * SECTOR_BYTES
+        return None if disk is None else int(getattr(disk, field)) * SECTOR_BYTES
 
     def _save(self, result: SlcResult) -> SlcResult | None:
         try:

@@ -10,7 +10,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -30,8 +30,8 @@ from exporter.measurement.session import (
     JUDGED_BAD,
     MEASURED,
     NOT_MEASURED,
-    CommandContext,
     Measurement,
+    MeasurementOptions,
     MeasurementTools,
     measuring,
 )
@@ -62,14 +62,16 @@ _SHARE = HostShareRules()
 
 
 @dataclass(frozen=True, slots=True)
-class SteadyStateRequest(CommandContext):
+class SteadyStateRequest:
     """The arguments of the command.
 
+    options: the arguments that all measuring commands share.
     profile: the name of the profile. None means `DEFAULT_PROFILE`, or with --kept all profiles that
         the daemon has saved.
     max_rounds: the maximum number of rounds.
     """
 
+    options: MeasurementOptions
     profile: str | None = None
     max_rounds: int = MAX_ROUNDS
 
@@ -88,7 +90,7 @@ def run(
             did not agree to it.
         SourceError: nothing was measured.
     """
-    request.check()
+    request.options.check_report()
     if not _RULES.rounds <= request.max_rounds <= 1000:
         raise ConfigError(
             f"--rounds is {request.max_rounds}", f"it must be {_RULES.rounds} to 1000"
@@ -111,7 +113,7 @@ def run_kept(state: Path, request: SteadyStateRequest, out: TextIO) -> int:
     Raises:
         ConfigError: the state file cannot be read, or it has no rounds of the profile.
     """
-    request.check()
+    request.options.check_report()
     file = StateFile(state)
     if problem := file.problem():
         raise ConfigError(problem, "run this command as root or as the daemon's user")
@@ -138,7 +140,7 @@ def run_kept(state: Path, request: SteadyStateRequest, out: TextIO) -> int:
 
 
 def _deliver(report: Report, request: SteadyStateRequest, out: TextIO) -> int:
-    request.deliver(report, out)
+    request.options.deliver(report, out)
     if report.is_good is None:
         return NOT_MEASURED
     return MEASURED if report.is_good else JUDGED_BAD
@@ -200,14 +202,14 @@ def _when(at: float) -> str:
         return ""
 
 
+@dataclass(slots=True)
 class _RoundRunner:
     """Runs the rounds of one profile in one directory; call `run` once."""
 
-    def __init__(self, measurement: Measurement, settings: Settings, max_rounds: int) -> None:
-        self._measurement = measurement
-        self._settings = settings
-        self._max_rounds = max_rounds
-        self._done: list[CompletedRound] = []
+    measurement: Measurement
+    settings: Settings
+    max_rounds: int
+    _done: list[CompletedRound] = field(default_factory=list)
 
     def run(self, profile: Profile) -> SteadyStateResult:
         """Run rounds until the drive is steady or the maximum number of rounds is reached.
@@ -219,13 +221,13 @@ class _RoundRunner:
             ConfigError: the gate refuses the measurement, or the user did not agree to it.
             SourceError: no round was measured.
         """
-        measurement = self._measurement
+        measurement = self.measurement
         (profile,) = measurement.with_engine([profile])
         file = self._prepare(profile)
         known = measurement.directory.results.profiles[profile.name].steady_state
         judgement = SteadyState(SteadyPhase.TOO_FEW, None, known.baseline if known else None, None)
         started_at, problem, version = measurement.clock.monotonic(), "", ""
-        while len(self._done) < self._max_rounds and judgement.phase is not SteadyPhase.STEADY:
+        while len(self._done) < self.max_rounds and judgement.phase is not SteadyPhase.STEADY:
             try:
                 ended = measurement.run([profile], file, self._progress_display(profile, judgement))
             except (ConfigError, SourceError) as e:
@@ -243,33 +245,32 @@ class _RoundRunner:
             )
         if not self._done:
             raise CommandError(f"no round was measured: {problem}")
-        under = run_facts.measured_drives(measurement, self._settings)
-        seconds = measurement.clock.monotonic() - started_at
+        under = run_facts.measured_drives(measurement, self.settings)
         fio = f"{version}, {profile.engine.value}"
         return SteadyStateResult(
             f"Steady state of {profile.name} on {measurement.location.device}",
             [Series(profile, profile.engine.value, self._done, judgement)],
-            tuple(run_facts.facts(measurement, under, seconds=seconds, fio=fio)),
+            tuple(run_facts.facts(measurement, under, started_at=started_at, fio=fio)),
             problem=problem,
             data=run_facts.data(measurement),
         )
 
     def _prepare(self, profile: Profile) -> Path:
-        measurement, directory = self._measurement, self._measurement.directory
+        measurement, directory = self.measurement, self.measurement.directory
         fill_bytes = 0
         if not profile.writes_whole_file:
             size = profile.size_bytes
             fill_bytes = bytes_to_fill(directory.path, directory.file, size)
-        written = fill_bytes + self._max_rounds * profile.written_bytes_at_most
+        written = fill_bytes + self.max_rounds * profile.written_bytes_at_most
         measurement.admit(profile, written, fill_bytes or profile.size_bytes)
-        measurement.consent(written, self._max_rounds * _round_seconds(profile))
+        measurement.consent(written, self.max_rounds * _round_seconds(profile))
         return measurement.prepare_file(
             directory.file,
             profile.size_bytes,
             fill=not profile.writes_whole_file,
             # The daemon uses its probe file again, so a file in its directory is kept.
-            keep=directory.path in self._settings.probe.directory,
-            retained_bytes=target.retained_bytes([profile], self._settings),
+            keep=directory.path in self.settings.probe.directory,
+            retained_bytes=target.retained_bytes([profile], self.settings),
         )
 
     def _record_round(self, profile: Profile, ended: RunOutcome) -> str:
@@ -285,8 +286,8 @@ class _RoundRunner:
     def _progress_display(
         self, profile: Profile, judgement: SteadyState
     ) -> Callable[[GuardSampler], bool]:
-        measurement, number = self._measurement, len(self._done) + 1
-        words = f"round {number} of at most {self._max_rounds}"
+        measurement, number = self.measurement, len(self._done) + 1
+        words = f"round {number} of at most {self.max_rounds}"
         if self._done:
             last = steady_state_report.shown(profile, self._done[-1].value)
             words += f"; last round: {last}, {judgement.phase.value.replace('_', ' ')}"
@@ -294,7 +295,7 @@ class _RoundRunner:
 
         def show(_watch: GuardSampler) -> bool:
             of_round = min((measurement.clock.monotonic() - started_at) / seconds, 1.0)
-            measurement.show(words, (number - 1 + of_round) / self._max_rounds)
+            measurement.show(words, (number - 1 + of_round) / self.max_rounds)
             return True
 
         return show
@@ -339,8 +340,6 @@ def _run_command(settings: Settings, arguments: argparse.Namespace) -> int:
         measurement_options(arguments),
         arguments.profile,
         arguments.rounds,
-        as_json=arguments.json,
-        html=arguments.html,
     )
     if arguments.kept:
         return run_kept(required_state_directory(settings), request, sys.stdout)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from exporter.commands import probe_report
-from exporter.commands.probe_report import Quantity
+from exporter.commands.probe_report import QUANTITY_WORDS, Quantity
 from exporter.config.profiles import Profile
 from exporter.measurement import figures
 from exporter.measurement.figures import blocks
@@ -59,7 +59,6 @@ class SteadyStateResult:
     title: the title of the report.
     series: one series for a run of the command; with --kept, all saved ones that were requested.
     facts: names and values that describe the run, for people.
-    notes: sentences for the report.
     problem: why the rounds stopped early; empty if they did not.
     data: JSON values about the location.
     """
@@ -67,7 +66,6 @@ class SteadyStateResult:
     title: str
     series: Sequence[Series]
     facts: tuple[tuple[str, str], ...] = ()
-    notes: Sequence[str] = ()
     problem: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
 
@@ -80,17 +78,14 @@ def report(judged: SteadyStateResult, rules: SteadyStateRules) -> Report:
             parts.append(chart)
         parts.append(_table(series))
     verdicts = [verdict(series, rules) for series in judged.series]
+    if judged.problem:
+        verdicts.append(f"Not all rounds were run: {judged.problem}.")
     return Report(
         judged.title,
-        " ".join(
-            [
-                *verdicts,
-                *([f"Not all rounds were run: {judged.problem}."] if judged.problem else []),
-            ]
-        ),
+        " ".join(verdicts),
         judged.facts,
         tuple(parts),
-        (*judged.notes, *_notes(judged)),
+        tuple(_notes(judged)),
         {
             **judged.data,
             "problem": judged.problem or None,
@@ -147,7 +142,7 @@ def shown(profile: Profile, value: float) -> str:
 
 def _quantity(profile: Profile) -> str:
     kind = probe_report.quantity(profile)
-    return "the rate" if kind is Quantity.RATE else f"the {kind.words}"
+    return "the rate" if kind is Quantity.RATE else f"the {QUANTITY_WORDS[kind]}"
 
 
 def described(profile: Profile, engine: str) -> str:
@@ -184,7 +179,7 @@ def _chart(series: Series, rules: SteadyStateRules) -> Chart | None:
     return Chart(
         f"{series.profile.name}: rounds and the limits of SNIA's rule",
         "round",
-        quantity.words,
+        QUANTITY_WORDS[quantity],
         tuple(lines),
         bands=bands,
         y_unit=_UNITS[quantity],

@@ -8,10 +8,11 @@ smartctl separates the numbers if its database lists the format, and prints the 
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import Any
 
 from exporter.drives import self_test_log
-from exporter.drives.ata_count_table import COUNT_RULES, SPARE_RULES, Counter, CountRule
+from exporter.drives.ata_count_table import COUNT_RULES, COUNTERS, SPARE_RULES, Counter, CountRule
 from exporter.drives.ata_endurance import ata_endurance
 from exporter.drives.fields import Fields, celsius, device_statistic, power_on_seconds, smart_passed
 from exporter.drives.health import AtaAttribute, DriveHealth, DriveIdentity, RejectedValue
@@ -21,7 +22,7 @@ from exporter.drives.written_bytes import ata_written
 
 #: The page and offset of each counter in the device statistics (ACS-4, 9.5). The counters are the
 #: number of reported uncorrectable errors and the number of interface CRC errors.
-_DEVICE_STATISTICS: Mapping[Counter, tuple[int, int]] = {
+DEVICE_STATISTICS: Mapping[Counter, tuple[int, int]] = {
     "media_errors": (4, 0x08),
     "interface_errors": (6, 0x18),
 }
@@ -73,39 +74,16 @@ _LATER_AND_EARLY = re.compile(r"([0-9]{1,15})/[0-9]{1,15}")
 _LATER_AND_EARLY_NAME = re.compile(r"Bad_Blk_Ct_Lat/Erl")
 
 
-@dataclass(frozen=True, slots=True)
-class AtaCounts:
-    """The event counters of an ATA drive, and its remaining spare blocks.
-
-    The counters count events over the whole life of the drive. None means that the drive does not
-    report the value.
-
-    spare_ratio: the share of the spare blocks that is left, 0 to 1; 1 for a new drive.
-    spare_threshold_ratio: if `spare_ratio` is at or below this share, the drive reports a failure.
-    """
-
-    media_errors: int | None = None
-    reallocated_sectors: int | None = None
-    pending_sectors: int | None = None
-    program_failures: int | None = None
-    erase_failures: int | None = None
-    interface_errors: int | None = None
-    unsafe_shutdowns: int | None = None
-    spare_ratio: float | None = None
-    spare_threshold_ratio: float | None = None
-
-
 def ata_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
     """Returns the health values of an ATA drive. `fields` is the smartctl report."""
     table = parse_attributes(fields)
     counts = ata_counts(fields, identity, table)
     written = ata_written(fields, identity, table)
     drive_celsius = _drive_celsius(fields, identity, table)
-    return DriveHealth(
+    return replace(
+        counts,
         healthy=smart_passed(fields),
         endurance=ata_endurance(fields, identity, table),
-        spare_ratio=counts.spare_ratio,
-        spare_threshold_ratio=counts.spare_threshold_ratio,
         temperatures={} if drive_celsius is None else {"drive": drive_celsius},
         # smartctl reads both limits from SCT, or from page 5 of the device statistics.
         temperature_warning_celsius=celsius(fields, "temperature", "op_limit_max"),
@@ -114,16 +92,9 @@ def ata_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
         host_read=written.host_read,
         host_written=written.host_written,
         nand_written=written.nand_written,
-        media_errors=counts.media_errors,
-        reallocated_sectors=counts.reallocated_sectors,
-        pending_sectors=counts.pending_sectors,
-        program_failures=counts.program_failures,
-        erase_failures=counts.erase_failures,
-        interface_errors=counts.interface_errors,
         error_log_entries=_error_log_entries(fields),
         power_on_seconds=power_on_seconds(fields),
         power_cycles=fields.integer("power_cycle_count"),
-        unsafe_shutdowns=counts.unsafe_shutdowns,
         self_test=self_test_log.ata_self_test(fields),
         plp_healthy=ata_power_loss(identity, table),
         attributes=table,
@@ -149,10 +120,11 @@ def parse_attributes(fields: Fields) -> tuple[AtaAttribute, ...]:
 
 def ata_counts(
     fields: Fields, identity: DriveIdentity, attributes: Sequence[AtaAttribute]
-) -> AtaCounts:
-    """Returns the event counters and spare blocks of an ATA drive.
+) -> DriveHealth:
+    """Returns only the event counters and spare blocks of an ATA drive.
 
-    Counts that are not plausible are recorded as rejected in `fields`.
+    The counters count events over the whole life of the drive. Counts that are not plausible are
+    recorded as rejected in `fields`.
 
     attributes: the result of `parse_attributes`.
 
@@ -173,7 +145,7 @@ def ata_counts(
     def read(counter: Counter) -> int | None:
         if counter in _FLASH_COUNTERS and identity.rotational:
             return None
-        location = _DEVICE_STATISTICS.get(counter)
+        location = DEVICE_STATISTICS.get(counter)
         if location is not None:
             standard = device_statistic(fields, *location, maximum=_MAX_COUNT)
             if standard is not None:
@@ -181,14 +153,9 @@ def ata_counts(
         return _count_by_rules(counter, makes, rows)
 
     spare = None if identity.rotational else _spare(identity, rows)
-    return AtaCounts(
-        media_errors=count("media_errors"),
-        reallocated_sectors=count("reallocated_sectors"),
-        pending_sectors=count("pending_sectors"),
-        program_failures=count("program_failures"),
-        erase_failures=count("erase_failures"),
-        interface_errors=count("interface_errors"),
-        unsafe_shutdowns=count("unsafe_shutdowns"),
+    counts: dict[str, Any] = {counter: count(counter) for counter in COUNTERS}
+    return DriveHealth(
+        **counts,
         spare_ratio=None if spare is None else _ratio(spare.value),
         spare_threshold_ratio=None if spare is None else _ratio(spare.threshold),
     )

@@ -12,9 +12,9 @@ order, and the first matching attribute that contains a valid count is used.
 """
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
-#: The fields of `ata.AtaCounts` that the rules fill.
+#: The fields of `DriveHealth` that the rules fill.
 Counter: TypeAlias = Literal[
     "media_errors",
     "reallocated_sectors",
@@ -24,6 +24,7 @@ Counter: TypeAlias = Literal[
     "interface_errors",
     "unsafe_shutdowns",
 ]
+COUNTERS: tuple[Counter, ...] = get_args(Counter)
 
 #: Groups of makes. All makes of a group use the same attribute ids, for which old databases have no
 #: names.
@@ -35,7 +36,7 @@ _MICRON = ("micron_5000", "micron_client", "micron_m500dc", "micron_m4")
 class CountRule:
     """Names the attributes that may contain the value of one counter.
 
-    counter: the field of `ata.AtaCounts` that the rule fills.
+    counter: the field of `DriveHealth` that the rule fills.
     attributes: the attribute ids, tried in this order.
     name: a regular expression that matches the whole name of the attribute. If it is empty, the
         rule matches only attributes without a name, on drives of `makes`.

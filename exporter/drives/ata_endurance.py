@@ -110,21 +110,6 @@ def ata_endurance(
     return standard
 
 
-def family_endurance(
-    identity: DriveIdentity, attributes: Sequence[AtaAttribute]
-) -> Endurance | None:
-    """Returns the wear of a drive that has no device statistics, from its attributes.
-
-    If the make is known, only the rules of `wear_table` are used, because some known makes do not
-    report wear at all. If the make is unknown, the names of the attributes are used. None for hard
-    disks, and if no attribute contains the wear.
-    """
-    if identity.rotational:
-        return None
-    makes = identify_makes(identity, [attribute.id for attribute in attributes])
-    return _rule_endurance(makes, attributes)
-
-
 def _rule_endurance(makes: Sequence[str], attributes: Sequence[AtaAttribute]) -> Endurance | None:
     if not makes:
         return _endurance(_percent_by_name(attributes), EnduranceSource.NAME_GUESS, "name")

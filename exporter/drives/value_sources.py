@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from exporter.drives.ata import event_count
-from exporter.drives.ata_count_table import COUNT_RULES, SPARE_RULES, Counter
+from exporter.drives.ata import DEVICE_STATISTICS, event_count
+from exporter.drives.ata_count_table import COUNT_RULES, COUNTERS, SPARE_RULES, Counter
 from exporter.drives.fields import Fields, Json, device_statistic
 from exporter.drives.health import AtaAttribute, DriveHealth, DriveReport, Protocol, WrittenBytes
 
@@ -107,12 +107,6 @@ _SCSI: Mapping[str, ValueSource] = {
 
 _BY_PROTOCOL = {Protocol.NVME: _NVME, Protocol.ATA: _ATA, Protocol.SCSI: _SCSI}
 
-#: The page and offset of the counters in the device statistics (ACS-4, 9.5).
-_DEVICE_STATISTICS: Mapping[str, tuple[int, int]] = {
-    "media_errors": (4, 0x08),
-    "interface_errors": (6, 0x18),
-}
-
 #: The values that smartctl copies from the device statistics, or else from an attribute: the page
 #: and offset, the ids of the attributes, and the formula.
 _COPIED: Mapping[str, tuple[tuple[int, int], tuple[int, ...], str]] = {
@@ -121,15 +115,6 @@ _COPIED: Mapping[str, tuple[tuple[int, int], tuple[int, ...], str]] = {
     "power_cycles": ((1, 0x08), (12,), ""),
 }
 
-_COUNTERS: tuple[Counter, ...] = (
-    "media_errors",
-    "reallocated_sectors",
-    "pending_sectors",
-    "program_failures",
-    "erase_failures",
-    "interface_errors",
-    "unsafe_shutdowns",
-)
 _BYTES = ("host_read", "host_written", "nand_written")
 
 
@@ -183,11 +168,11 @@ def _ata_counters(report: Json, drive: DriveReport) -> Iterator[tuple[str, Value
     """Yields the source of each event counter of an ATA drive, and of its spare blocks."""
     fields, health = Fields(report), drive.health
     rows = {attribute.id: attribute for attribute in health.attributes}
-    for counter in _COUNTERS:
+    for counter in COUNTERS:
         number: int | None = getattr(health, counter)
         if number is None:
             continue
-        location = _DEVICE_STATISTICS.get(counter)
+        location = DEVICE_STATISTICS.get(counter)
         if location is not None and device_statistic(fields, *location) == number:
             yield counter, _statistic_source(location, "")
             continue

@@ -93,27 +93,25 @@ _MAXIO_RATINGS = (1500, 3000, 5000)
 _SMI_MAX_DIFFERENCE = 2.5
 
 
-def value_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+def value_left(attribute: AtaAttribute, _rows: Rows, parameter: int) -> Percent | None:
     """Returns the wear from an attribute whose normalized value is the remaining life in percent.
 
     The raw value is not used: it contains several numbers in one, or a count of erasures. The
     parameter is the used endurance per unit of the value, in hundredths of a percent.
     """
-    del rows
     value = attribute.value
     if value is None or not _MIN_VALUE <= value <= 100:
         return None
     return Percent((100.0 - value) * parameter / 100, parameter / 100, value == _MIN_VALUE)
 
 
-def value_from_200(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+def value_from_200(attribute: AtaAttribute, _rows: Rows, parameter: int) -> Percent | None:
     """Returns the wear from a normalized value that decreases from 200 (new) to 100 (end of life).
 
     The value continues to decrease after the end of life. A wear of more than 100 % is returned
     only if the raw value is a count of erasures, because new drives of other makes report the value
     100. The parameter is the used endurance in percent per unit of the value, times 100.
     """
-    del rows
     value = attribute.value
     is_supported = value is not None and (101 <= value <= 200 or _MIN_VALUE <= value <= 99)
     if value is None or not is_supported or (value < 100 and attribute.raw < _MIN_ERASES):
@@ -121,9 +119,8 @@ def value_from_200(attribute: AtaAttribute, rows: Rows, parameter: int) -> Perce
     return Percent((200.0 - value) * parameter / 100, parameter / 100, value == _MIN_VALUE)
 
 
-def raw_percent(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+def raw_percent(attribute: AtaAttribute, _rows: Rows, _parameter: int) -> Percent | None:
     """Returns the wear from an attribute whose raw value is the used percentage, 0 to 255."""
-    del rows, parameter
     return None if attribute.raw > 255 else Percent(float(attribute.raw), 1.0)
 
 
@@ -145,13 +142,12 @@ def raw_used(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | N
     return None if percent is None else percent._replace(is_bound=attribute.raw == 100)
 
 
-def raw_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+def raw_left(attribute: AtaAttribute, _rows: Rows, parameter: int) -> Percent | None:
     """Returns the wear from an attribute whose raw value is the remaining life in percent.
 
     None for the raw value 0, because some drives always report it, and for values above 100. The
     parameter is the largest used endurance in percent for which captured drives confirm the value.
     """
-    del rows
     left = attribute.raw
     return None if not max(1, 100 - parameter) <= left <= 100 else Percent(100.0 - left, 1.0)
 
@@ -206,19 +202,18 @@ def late_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | 
     return Percent(used, 1.0, left.is_bound or used == 100)
 
 
-def workload_1024ths(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+def workload_1024ths(attribute: AtaAttribute, _rows: Rows, _parameter: int) -> Percent | None:
     """Returns the wear from an attribute whose raw value counts 1/1024 percent.
 
     The count starts with the workload timer, which is rarely restarted. The normalized value is
     always 100 and is not used. None if the raw value means "not valid".
     """
-    del rows, parameter
     percent = attribute.raw / 1024
     is_valid = attribute.raw != _WORKLOAD_NOT_VALID and percent <= 255
     return Percent(percent, 1 / 1024) if is_valid else None
 
 
-def two_gauges(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+def two_gauges(attribute: AtaAttribute, _rows: Rows, _parameter: int) -> Percent | None:
     """Returns the larger of the two gauges that the raw value of WD's attribute 230 contains.
 
     Bits 0 to 15 and bits 16 to 31 are one gauge each: the high byte contains the whole percents,
@@ -226,7 +221,6 @@ def two_gauges(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent |
     in its device statistics. None if the hundredths of the first gauge are above 99. The normalized
     value counts up and is not used.
     """
-    del rows, parameter
     whole, part = divmod(attribute.raw & 0xFFFF, 256)
     other_whole, other_part = divmod(attribute.raw >> 16 & 0xFFFF, 256)
     is_other_known = other_part <= 99 and attribute.raw >= 1 << 32
@@ -236,25 +230,22 @@ def two_gauges(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent |
     return Percent(min(max(whole + part / 100, other), 255.0), 0.01)
 
 
-def second_byte(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+def second_byte(attribute: AtaAttribute, _rows: Rows, _parameter: int) -> Percent | None:
     """Returns the wear from a raw value whose second lowest byte is the used percentage."""
-    del rows, parameter
     return Percent(float(attribute.raw >> 8 & 0xFF), 1.0)
 
 
-def hundreds(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+def hundreds(attribute: AtaAttribute, _rows: Rows, _parameter: int) -> Percent | None:
     """Returns the wear from a raw value whose two lowest bytes count hundredths of a percent."""
-    del rows, parameter
     percent = (attribute.raw & 0xFFFF) / 100
     return None if percent > 255 else Percent(percent, 0.01)
 
 
-def erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+def erases(attribute: AtaAttribute, _rows: Rows, parameter: int) -> Percent | None:
     """Returns the wear from a raw value that is the average number of erase cycles of a block.
 
     The parameter is the rated number of erase cycles.
     """
-    del rows
     return _share(attribute.raw, parameter)
 
 
@@ -272,7 +263,7 @@ def low_word_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Perc
     return percent
 
 
-def smi_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+def smi_erases(attribute: AtaAttribute, rows: Rows, _parameter: int) -> Percent | None:
     """Returns the wear of a drive with a Silicon Motion controller from its erase cycles.
 
     `attribute` is the average number of erase cycles, 167. The rated number is 168. Attribute 169
@@ -281,7 +272,6 @@ def smi_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent |
     agrees or is stuck. Otherwise the remaining life is not known, and None is returned. Firmware
     that counts the moves of wear leveling, 177, reports the rated number correctly (267 captures).
     """
-    del parameter
     rated, left = rows.get(_SMI_RATED), rows.get(_SMI_LEFT)
     if rated is None or rated.raw not in _SMI_RATINGS or attribute.raw >= 1 << 16:
         return None
@@ -302,25 +292,23 @@ def smi_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent |
     return _share(attribute.raw, rated.raw)
 
 
-def maxio_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+def maxio_erases(attribute: AtaAttribute, rows: Rows, _parameter: int) -> Percent | None:
     """Returns the wear of a drive with a Maxio controller from its erase cycles.
 
     `attribute` is the largest number of erase cycles of a block, 207. Attribute 208 is the average
     number, and the raw value of 231 is its percentage of the rated number. The drive reports twice
     the percentage of the largest number as its used endurance.
     """
-    del parameter
     average = rows.get(_MAXIO_ERASES)
     return _maxio_share(attribute.raw, None if average is None else average.raw, rows)
 
 
-def maxio_packed_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+def maxio_packed_erases(attribute: AtaAttribute, rows: Rows, _parameter: int) -> Percent | None:
     """Returns the wear of a drive with a Maxio controller from the words of attribute 173.
 
     Bits 0 to 15 are the average and bits 16 to 31 the largest number of erase cycles of a block.
     The rest is as for `maxio_erases`. None if the blocks are erased too unevenly.
     """
-    del parameter
     largest, average = attribute.raw >> 16 & 0xFFFF, attribute.raw & 0xFFFF
     is_even = largest <= _MAXIO_MAX_SPREAD * max(average, 1)
     return _maxio_share(largest, average, rows) if is_even else None
@@ -369,9 +357,8 @@ def worn_out(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | N
     return Percent(100.0, 1.0, is_bound=True) if is_worn else None
 
 
-def unknown(attribute: AtaAttribute, rows: Rows, parameter: int) -> None:
+def unknown(_attribute: AtaAttribute, _rows: Rows, _parameter: int) -> None:
     """Returns None: no attribute of the make contains the wear, and no other rule applies."""
-    del attribute, rows, parameter
 
 
 FORMULAS: Mapping[Formula, Callable[[AtaAttribute, Rows, int], Percent | None]] = {

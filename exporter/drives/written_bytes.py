@@ -18,11 +18,12 @@ with the count of the kernel, in order to detect a wrong unit.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from exporter.drives.fields import Fields, device_statistic
 from exporter.drives.health import (
     AtaAttribute,
+    DriveHealth,
     DriveIdentity,
     RejectedValue,
     UnitSource,
@@ -122,25 +123,9 @@ _MIN_CHECK_STEPS = 20
 _MAX_UNIT_RATIO = 2
 
 
-@dataclass(frozen=True, slots=True)
-class AtaWritten:
-    """The byte counters of an ATA drive over its whole life.
-
-    None means that the drive does not report the count, or that its unit is unknown.
-
-    host_read: the bytes that the host has read.
-    host_written: the bytes that the host has written.
-    nand_written: the bytes that the drive has written to its flash.
-    """
-
-    host_read: WrittenBytes | None = None
-    host_written: WrittenBytes | None = None
-    nand_written: WrittenBytes | None = None
-
-
 def ata_written(
     fields: Fields, identity: DriveIdentity, attributes: Sequence[AtaAttribute]
-) -> AtaWritten:
+) -> DriveHealth:
     """Returns the byte counters of an ATA drive, each from its best source.
 
     Counts that are not plausible are recorded as rejected in `fields`.
@@ -165,7 +150,7 @@ def ata_written(
             return None
         return chosen
 
-    return AtaWritten(
+    return DriveHealth(
         host_read=count("host_read"),
         host_written=count("host_written"),
         nand_written=_from_micron_pages(makes, rows) or count("nand_written"),

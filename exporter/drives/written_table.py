@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-#: The fields of `written_bytes.AtaWritten` that the rules fill.
+#: The fields of `DriveHealth` that the rules fill.
 WrittenCounter: TypeAlias = Literal["host_read", "host_written", "nand_written"]
 
 # Units in bytes.
@@ -36,7 +36,7 @@ class WrittenRule:
     """States which attributes contain one counter on the drives of one make, and in which unit.
 
     make: the name of the make.
-    counter: the field of `written_bytes.AtaWritten` that the rule fills.
+    counter: the field of `DriveHealth` that the rule fills.
     attributes: the attribute ids. The counter is the sum of their raw values. The rule applies only
         if the drive has all of these attributes.
     unit: the unit of the raw values in bytes, LOGICAL_BLOCK, GIB_OR_SECTOR or UNKNOWN.

@@ -13,7 +13,7 @@ disks or partitions.
 import os
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from exporter.linux import files
@@ -215,16 +215,13 @@ def reread_queue(disk: Path, known: QueueSettings) -> QueueSettings:
     """
     queue = f"{disk}/queue"
     discard_bytes = files.read_integer(f"{queue}/discard_max_bytes")
-    return QueueSettings(
+    return replace(
+        known,
         scheduler=parse_scheduler(files.read_attribute(f"{queue}/scheduler") or ""),
         write_cache=files.read_attribute(f"{queue}/write_cache"),
-        fua=known.fua,
         discard=None if discard_bytes is None else discard_bytes > 0,
         rotational=_read_flag(f"{queue}/rotational"),
         requests=files.read_integer(f"{queue}/nr_requests"),
-        logical_block_bytes=known.logical_block_bytes,
-        physical_block_bytes=known.physical_block_bytes,
-        optimal_io_bytes=known.optimal_io_bytes,
     )
 
 

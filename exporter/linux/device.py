@@ -132,25 +132,25 @@ class Device:
 
     block: the attributes that every disk has.
     identity: the model, the serial number and other fixed properties.
-    state: the state at the last reading.
-    degraded_members: the number of missing members of an md array. None for other disks, and for
-        RAID levels without redundancy.
-    sync: what an md array synchronizes; None for other disks.
     entry: the directory entries of the disk. The next reading compares them.
     revalidation_files: the files by which the next reading checks that the disk is the same.
     state_files: the files from which the next reading reads the state.
     faults: the parse errors of the fixed attributes. Each later reading reports them again.
+    state: the state at the last reading.
+    degraded_members: the number of missing members of an md array. None for other disks, and for
+        RAID levels without redundancy.
+    sync: what an md array synchronizes; None for other disks.
     """
 
     block: BlockDevice
     identity: DeviceIdentity
-    state: DeviceState
-    degraded_members: int | None
-    sync: ArraySync | None
     entry: DeviceEntry
     revalidation_files: RevalidationFiles
     state_files: StateFiles
     faults: tuple[SourceError, ...] = ()
+    state: DeviceState = DeviceState()
+    degraded_members: int | None = None
+    sync: ArraySync | None = None
 
 
 def read(
@@ -283,19 +283,7 @@ def _reread(known: Device, *, read_queue: bool) -> Parsed[Device | None]:
         disk = replace(disk, queue=queue)
     if disk.kind not in ("disk", "path"):
         disk = replace(disk, slaves=block.read_slaves(directory))
-    state = read_state(known.state_files)
-    device = Device(
-        block=disk,
-        identity=known.identity,
-        state=state.value,
-        degraded_members=read_degraded_members(directory) if disk.kind == "md" else None,
-        sync=read_sync(directory) if disk.kind == "md" else None,
-        entry=known.entry,
-        revalidation_files=known.revalidation_files,
-        state_files=known.state_files,
-        faults=known.faults,
-    )
-    return Parsed(device, known.faults + state.faults)
+    return _read_changing(replace(known, block=disk))
 
 
 def _read_new(sys: Path, entry: DeviceEntry) -> Parsed[Device | None]:
@@ -310,21 +298,25 @@ def _read_new(sys: Path, entry: DeviceEntry) -> Parsed[Device | None]:
         identity, state_files = _read_nvme(sys, disk, owner, entry)
     elif disk.kind == "disk":
         identity, state_files, faults = _read_other(sys, disk)
-    state = read_state(state_files)
-    device = Device(
-        block=disk,
-        identity=identity,
-        state=state.value,
-        degraded_members=read_degraded_members(directory) if disk.kind == "md" else None,
-        sync=read_sync(directory) if disk.kind == "md" else None,
-        entry=entry,
-        revalidation_files=RevalidationFiles(
-            diskseq=directory / "diskseq", number=directory / "dev", size=directory / "size"
-        ),
-        state_files=state_files,
-        faults=faults,
+    revalidation_files = RevalidationFiles(
+        diskseq=directory / "diskseq", number=directory / "dev", size=directory / "size"
     )
-    return Parsed(device, faults + state.faults)
+    return _read_changing(
+        Device(disk, identity, entry, revalidation_files, state_files, faults=faults)
+    )
+
+
+def _read_changing(device: Device) -> Parsed[Device | None]:
+    """Returns the device with its current state, and the faults of all its attributes."""
+    state = read_state(device.state_files)
+    is_array, directory = device.block.kind == "md", device.block.directory
+    current = replace(
+        device,
+        state=state.value,
+        degraded_members=read_degraded_members(directory) if is_array else None,
+        sync=read_sync(directory) if is_array else None,
+    )
+    return Parsed(current, device.faults + state.faults)
 
 
 def _read_nvme(

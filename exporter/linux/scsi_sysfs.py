@@ -15,12 +15,16 @@ For Linux, SATA and USB drives are SCSI devices too. The sources are:
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import TypeVar
 
 from exporter.linux import files, links
 from exporter.linux.device_identity import DeviceIdentity, strip_padding
 from exporter.runtime.errors import NotAvailable, ParseError, ReadError
+
+T = TypeVar("T")
 
 #: The maximum size of one VPD page, in bytes. sysfs returns at most one memory page per read(2),
 #: and the VPD pages that are read here are far smaller.
@@ -178,13 +182,7 @@ def read_ata_identity(directory: Path) -> tuple[AtaIdentity | None, tuple[ParseE
 
     directory: the disk's directory in sysfs.
     """
-    path = directory / "device" / "vpd_pg89"
-    try:
-        return parse_ata_page(read_vpd_page(path)), ()
-    except ParseError as e:
-        return None, (ParseError(f"{path}: {e}"),)
-    except (NotAvailable, ReadError):
-        return None, ()
+    return _parsed_page(directory / "device" / "vpd_pg89", parse_ata_page)
 
 
 def read_serial(directory: Path) -> tuple[str | None, tuple[ParseError, ...]]:
@@ -195,13 +193,7 @@ def read_serial(directory: Path) -> tuple[str | None, tuple[ParseError, ...]]:
 
     directory: the disk's directory in sysfs.
     """
-    path = directory / "device" / "vpd_pg80"
-    try:
-        return parse_serial_page(read_vpd_page(path)), ()
-    except ParseError as e:
-        return None, (ParseError(f"{path}: {e}"),)
-    except (NotAvailable, ReadError):
-        return None, ()
+    return _parsed_page(directory / "device" / "vpd_pg80", parse_serial_page)
 
 
 def read_vpd_page(path: Path) -> bytes:
@@ -283,6 +275,17 @@ def decode_padded(field: bytes) -> str | None:
     Bytes that are not ASCII become hexadecimal escapes.
     """
     return field.decode("ascii", "backslashreplace").strip(" \0\t\r\n") or None
+
+
+def _parsed_page(
+    path: Path, parse: Callable[[bytes], T | None]
+) -> tuple[T | None, tuple[ParseError, ...]]:
+    try:
+        return parse(read_vpd_page(path)), ()
+    except ParseError as e:
+        return None, (ParseError(f"{path}: {e}"),)
+    except (NotAvailable, ReadError):
+        return None, ()
 
 
 def _read_generic_device(node: Path, name: str) -> ScsiGeneric:

@@ -7,10 +7,9 @@ scheduled probes do not wait.
 """
 
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from exporter.config.profiles import Profile
 from exporter.config.settings import Settings
@@ -18,7 +17,7 @@ from exporter.measurement import target
 from exporter.measurement.account import Conditions
 from exporter.measurement.figures import span
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
-from exporter.probe.gate import GateState, Reason, Skip, gate
+from exporter.probe.gate import Reason, Skip, gate
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.report.formatting import quantity
 from exporter.report.progress import Progress
@@ -33,48 +32,6 @@ _LOCK_POLL_SECONDS = 0.5
 
 #: How long the load is measured before a measurement starts, in seconds.
 _LOAD_SECONDS = 2.0
-
-#: If the user takes longer than this to answer, in seconds, the gate decides again.
-_DECISION_VALID_SECONDS = 10.0
-
-
-class HostLockSession:
-    """The host lock of one measurement. It is released while the user answers a question.
-
-    lock: the host lock.
-    pid_file: the file with the process ID of the running fio.
-    directories (argument): directories in which the lock file may be created, in order of
-        preference.
-    state (argument): the directory of the pid file.
-    messages (argument): the stream for progress messages while this process waits for the lock.
-    """
-
-    def __init__(
-        self,
-        conditions: Conditions,
-        directories: Sequence[Path],
-        state: Path,
-        messages: TextIO,
-    ) -> None:
-        self.lock, self.pid_file = HostLock(directories), ProbePidFile(state)
-        self._conditions = conditions
-        self._messages = messages
-
-    def acquire(self) -> None:
-        """Acquire the host lock, and charge the bytes of an earlier run whose process was killed.
-
-        Raises:
-            ConfigError: another process holds the lock for too long, or the lock file cannot be
-                created.
-            ReadError: the budget cannot be read or written.
-        """
-        conditions = self._conditions
-        with (
-            conditions.interruption.exit_at_once(),
-            Progress(self._messages) as progress,
-        ):
-            wait_for_lock(self.lock, self.pid_file, clock=conditions.clock, progress=progress)
-        conditions.account.recover()
 
 
 def wait_for_lock(
@@ -108,8 +65,7 @@ def wait_for_lock(
         clock.sleep(min(_LOCK_POLL_SECONDS, left))
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedWrite:
+class PlannedWrite(NamedTuple):
     """The amount of data that a measurement will write.
 
     profile: one of the profiles of the measurement.
@@ -123,71 +79,65 @@ class PlannedWrite:
     missing_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """Queries the gate for one directory.
+def admit(
+    conditions: Conditions,
+    settings: Settings,
+    plan: PlannedWrite,
+    messages: TextIO,
+    *,
+    anyway: bool,
+    is_stuck: bool,
+) -> None:
+    """Measure the load for two seconds, and return normally if the measurement may start.
 
-    anyway: ignore the load of the host and of the device.
     messages: the stream for progress messages.
+    anyway: ignore the load of the host and of the device.
+    is_stuck: True if an earlier fio process cannot be ended.
+
+    Raises:
+        ConfigError: the measurement may not start. With `anyway`, load does not cause this.
+        ReadError: the filesystem cannot be read.
     """
-
-    conditions: Conditions
-    settings: Settings
-    anyway: bool
-    messages: TextIO
-
-    def check(self, plan: PlannedWrite, *, is_stuck: bool) -> None:
-        """Measure the load for two seconds, and return normally if the measurement may start.
-
-        is_stuck: True if an earlier fio process cannot be ended.
-
-        Raises:
-            ConfigError: the measurement may not start. With --anyway, load does not cause this.
-            ReadError: the filesystem cannot be read.
-        """
-        decision = gate(self._state(plan, is_stuck=is_stuck), self.conditions.rules)
-        if not isinstance(decision, Skip):
-            return
-        device, account = self.conditions.location.device, self.conditions.account
-        if not (decision.is_for_load or decision.reason is Reason.UNOBSERVED):
-            if decision.reason is Reason.BUDGET:
-                raise account.too_much(plan.written_bytes)
-            raise ConfigError(f"refusing to measure {device}: {_with_units(decision.detail)}")
-        if not self.anyway:
-            raise ConfigError(
-                f"refusing to measure {device}: {decision.detail}",
-                "try again when the host is less busy, or add --anyway",
-            )
-
-    def _state(self, plan: PlannedWrite, *, is_stuck: bool) -> GateState:
-        account = self.conditions.account
-        with self.conditions.interruption.exit_at_once():
-            busy = self._busy_ratio()
-        copy_on_write = self.settings.probe.copy_on_write
-        return replace(
-            self.conditions.directory.gate_state(plan.profile, copy_on_write=copy_on_write),
-            is_on_demand=True,
-            is_unacknowledged=account.unacknowledged is not None,
-            is_stuck=is_stuck,
-            writes=plan.written_bytes > 0,
-            missing_bytes=plan.missing_bytes,
-            needed_bytes=FILESYSTEM_FACTOR * plan.written_bytes,
-            budget_bytes=account.left.life_bytes,
-            busy_ratio=busy,
-            skips=0,
+    device, account = conditions.location.device, conditions.account
+    with conditions.interruption.exit_at_once():
+        busy = _busy_ratio(conditions, settings.path.procfs, messages)
+    copy_on_write = settings.probe.copy_on_write
+    state = replace(
+        conditions.directory.gate_state(plan.profile, copy_on_write=copy_on_write),
+        is_on_demand=True,
+        is_unacknowledged=account.unacknowledged is not None,
+        is_stuck=is_stuck,
+        writes=plan.written_bytes > 0,
+        missing_bytes=plan.missing_bytes,
+        needed_bytes=FILESYSTEM_FACTOR * plan.written_bytes,
+        budget_bytes=account.left.life_bytes,
+        busy_ratio=busy,
+        skips=0,
+    )
+    decision = gate(state, conditions.rules)
+    if not isinstance(decision, Skip):
+        return
+    if not (decision.is_for_load or decision.reason is Reason.UNOBSERVED):
+        if decision.reason is Reason.BUDGET:
+            raise account.too_much(plan.written_bytes)
+        raise ConfigError(f"refusing to measure {device}: {_with_units(decision.detail)}")
+    if not anyway:
+        raise ConfigError(
+            f"refusing to measure {device}: {decision.detail}",
+            "try again when the host is less busy, or add --anyway",
         )
 
-    def _busy_ratio(self) -> float | None:
-        proc, device = self.settings.path.procfs, self.conditions.location.device
-        clock, directory = self.conditions.clock, self.conditions.directory
-        with Progress(self.messages) as progress:
-            progress.show(f"measuring the load of {device}", None)
-            started, before = clock.monotonic(), target.read_disk(proc, device)
-            directory.record_load()
-            clock.sleep(_LOAD_SECONDS)
-            directory.record_load()
-            seconds, now = clock.monotonic() - started, target.read_disk(proc, device)
-        return target.busy_ratio(before, now, seconds)
+
+def _busy_ratio(conditions: Conditions, proc: Path, messages: TextIO) -> float | None:
+    clock, directory, device = conditions.clock, conditions.directory, conditions.location.device
+    with Progress(messages) as progress:
+        progress.show(f"measuring the load of {device}", None)
+        started, before = clock.monotonic(), target.read_disk(proc, device)
+        directory.record_load()
+        clock.sleep(_LOAD_SECONDS)
+        directory.record_load()
+        seconds, now = clock.monotonic() - started, target.read_disk(proc, device)
+    return target.busy_ratio(before, now, seconds)
 
 
 def _with_units(words: str) -> str:
@@ -268,55 +218,3 @@ def ask_consent(plan: WritePlan, streams: Streams, *, yes: bool) -> None:
         streams.messages.write("\n")
     if answer.strip().lower() not in ("y", "yes"):
         raise ConfigError("nothing was written", "answer y or give --yes to start")
-
-
-@dataclass(frozen=True, slots=True)
-class Consent:
-    """Asks for the user's consent.
-
-    yes: the user consented on the command line with --yes.
-    admit: queries the gate again; raises ConfigError if the measurement may not start any more.
-    """
-
-    conditions: Conditions
-    lock_session: HostLockSession
-    streams: Streams
-    yes: bool
-    admit: Callable[[], None]
-
-    def request(self, written_bytes: int, seconds: float, *, always: bool) -> None:
-        """Show the plan, ask the user, and return normally if the user consents.
-
-        written_bytes: upper bound of the bytes that are written, without what the filesystem adds.
-        seconds: the longest time that the measurement takes.
-        always: ask in any case. Otherwise ask only if the measurement writes more than scheduled
-            probes may still write today.
-
-        Raises:
-            ConfigError: the user refuses, the input is not a terminal, the gate refuses after a
-                long wait for the answer, or the host lock cannot be acquired again.
-            ReadError: the filesystem cannot be read, or the budget cannot be read or written.
-        """
-        directory, account = self.conditions.directory, self.conditions.account
-        plan = WritePlan(
-            f"{directory.path} on {self.conditions.location.device}",
-            FILESYSTEM_FACTOR * written_bytes,
-            seconds,
-            account.rated_bytes,
-            account.left.day_bytes,
-        )
-        if always or plan.charge_bytes > plan.left_bytes:
-            self._ask(plan)
-
-    def _ask(self, plan: WritePlan) -> None:
-        if self.yes:
-            ask_consent(plan, self.streams, yes=True)
-            return
-        clock = self.conditions.clock
-        started = clock.monotonic()
-        self.lock_session.lock.release()
-        with self.conditions.interruption.exit_at_once():
-            ask_consent(plan, self.streams, yes=False)
-        self.lock_session.acquire()
-        if clock.monotonic() - started > _DECISION_VALID_SECONDS:
-            self.admit()

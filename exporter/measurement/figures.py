@@ -27,6 +27,16 @@ def latency(seconds: float | None) -> str:
     return "-" if seconds is None else quantity(seconds, "s")
 
 
+def latencies(result: OpResult) -> tuple[str, str, str, str]:
+    """Returns the percentiles 50, 99 and 99.9 and the maximum of the latency, for a table."""
+    return (
+        latency(result.p50_seconds),
+        latency(result.p99_seconds),
+        latency(result.p999_seconds),
+        latency(result.max_seconds),
+    )
+
+
 def span(seconds: float) -> str:
     """Returns a duration as text, such as "8 s", "7 min" or "1 h 20 min"."""
     if seconds < 90:

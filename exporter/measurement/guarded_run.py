@@ -7,7 +7,6 @@ ends fio.
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.config.profiles import Profile
@@ -31,70 +30,64 @@ _GUARD_WORDS: Mapping[Reason, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class GuardedRun:
-    """Runs fio in one directory, under guard and within the budget.
+def run(
+    conditions: Conditions,
+    fio: Fio,
+    profiles: Sequence[Profile],
+    file: Path,
+    *,
+    lock: HostLock,
+    pid_file: ProbePidFile,
+    go_on: Callable[[GuardSampler], bool] | None,
+) -> RunOutcome:
+    """Run the profiles one after the other in a single fio process; returns the outcome.
 
+    Before the run, the bytes that the profiles may write are reserved in the budget. After it,
+    the bytes that were written are charged.
+
+    file: the file that fio reads and writes.
     lock: the host lock. This process holds it, and fio inherits it.
     pid_file: the file in which fio's process ID is recorded.
+    go_on: called four times per second with the guard's sampler. If it returns False, the run
+        is ended. None means that nothing is called.
+
+    Raises:
+        ConfigError: the budget is too small.
+        ReadError: the budget cannot be read or written.
     """
+    directory, account = conditions.directory, conditions.account
+    written = sum(profile.written_bytes_at_most for profile in profiles)
+    account.reserve("+".join(profile.name for profile in profiles), written)
+    sampler = directory.guard_sampler(profiles)
+    interruption = conditions.interruption
 
-    conditions: Conditions
-    lock: HostLock
-    pid_file: ProbePidFile
-
-    def run(
-        self,
-        fio: Fio,
-        profiles: Sequence[Profile],
-        file: Path,
-        go_on: Callable[[GuardSampler], bool] | None,
-    ) -> RunOutcome:
-        """Run the profiles one after the other in a single fio process; returns the outcome.
-
-        Before the run, the bytes that the profiles may write are reserved in the budget. After it,
-        the bytes that were written are charged.
-
-        file: the file that fio reads and writes.
-        go_on: called four times per second with the guard's sampler. If it returns False, the run
-            is ended. None means that nothing is called.
-
-        Raises:
-            ConfigError: the budget is too small.
-            ReadError: the budget cannot be read or written.
-        """
-        directory, account = self.conditions.directory, self.conditions.account
-        written = sum(profile.written_bytes_at_most for profile in profiles)
-        account.reserve("+".join(profile.name for profile in profiles), written)
-        sampler = directory.guard_sampler(profiles)
-        interruption = self.conditions.interruption
-        outcome: RunOutcome | None = None
-        try:
-            outcome = run_fio(
-                fio,
-                profiles,
-                file,
-                lock=self.lock,
-                started=self._write_pid,
-                sampler=sampler,
-                avail=directory.avail_bytes,
-                rules=self.conditions.rules,
-                clock=self.conditions.clock,
-                is_stopping=lambda: interruption.is_set or not (go_on is None or go_on(sampler)),
-            )
-        finally:
-            if not fio.is_stuck:
-                self.pid_file.clear()
-            account.settle(
-                outcome.fio_bytes if outcome else None, outcome.device_bytes if outcome else None
-            )
-        return outcome
-
-    def _write_pid(self, pid: int) -> None:
+    def record(pid: int) -> None:
         # An error is ignored. The file is needed only if fio outlives this process, and then fio
         # still holds the host lock.
         with suppress(OSError):
-            self.pid_file.write(pid)
+            pid_file.write(pid)
+
+    outcome: RunOutcome | None = None
+    try:
+        outcome = run_fio(
+            fio,
+            profiles,
+            file,
+            lock=lock,
+            started=record,
+            sampler=sampler,
+            avail=directory.avail_bytes,
+            rules=conditions.rules,
+            clock=conditions.clock,
+            is_stopping=lambda: interruption.is_set or not (go_on is None or go_on(sampler)),
+        )
+    finally:
+        if not fio.is_stuck:
+            pid_file.clear()
+        account.settle(
+            outcome.fio_bytes if outcome else None, outcome.device_bytes if outcome else None
+        )
+    return outcome
 
 
 def failure_message(outcome: RunOutcome, interruption: InterruptHandler) -> str:

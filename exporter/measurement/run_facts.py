@@ -60,11 +60,11 @@ def measured_drives(measurement: Measurement, settings: Settings) -> MeasuredDri
 
 
 def facts(
-    measurement: Measurement, drives: MeasuredDrives, *, seconds: float, fio: str
+    measurement: Measurement, drives: MeasuredDrives, *, started_at: float, fio: str
 ) -> Iterator[tuple[str, str]]:
     """Yields pairs of a name and a text for the report.
 
-    seconds: how long the measurement took.
+    started_at: the monotonic time at which the measurement started.
     fio: the version and the I/O engine of fio, as text.
     """
     location, rated = measurement.location, measurement.directory.rated_bytes
@@ -77,7 +77,7 @@ def facts(
     if rated:
         charged += f", {100 * measurement.charged_bytes / rated:.2g} % of its rated endurance"
     yield "Charged", f"{charged}, including what the filesystem adds"
-    yield "Took", figures.span(seconds)
+    yield "Took", figures.span(measurement.clock.monotonic() - started_at)
     yield "fio", fio
     yield (
         "Measured",

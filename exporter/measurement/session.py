@@ -11,26 +11,21 @@ daily budget.
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 from exporter.config.profiles import Profile, with_engine
 from exporter.config.settings import Settings
-from exporter.measurement import guarded_run, ownership, target
+from exporter.measurement import admission, guarded_run, ownership, target
 from exporter.measurement.account import Conditions, MeasurementAccount, guard_rules
-from exporter.measurement.admission import (
-    Admission,
-    Consent,
-    HostLockSession,
-    PlannedWrite,
-    Streams,
-)
-from exporter.measurement.guarded_run import GuardedRun
+from exporter.measurement.admission import PlannedWrite, Streams, WritePlan
 from exporter.measurement.interruption import InterruptHandler
 from exporter.probe import filling, probe_file
+from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
 from exporter.probe.fio import Fio
 from exporter.probe.fio_run import RunOutcome
+from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.location import Location
 from exporter.probe.production_load import GuardSampler
 from exporter.report import delivery
@@ -46,19 +41,42 @@ from exporter.runtime.privileges import as_owner
 #: that was refused.
 MEASURED, JUDGED_BAD, NOT_MEASURED = 0, 1, 3
 
+#: If the user takes longer than this to answer, in seconds, the gate decides again.
+_DECISION_VALID_SECONDS = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class MeasurementOptions:
-    """The user's options.
+    """The arguments that all measuring commands share.
 
     directory: the directory to measure in; None means the configured one.
     yes: the user consented on the command line.
     anyway: measure even if the device is busy.
+    as_json: print JSON instead of text.
+    html: the file to write an HTML page to; None means that no page is written.
     """
 
     directory: Path | None = None
     yes: bool = False
     anyway: bool = False
+    as_json: bool = False
+    html: Path | None = None
+
+    def check_report(self) -> None:
+        """Check that the report can be written. Call it before the measurement.
+
+        Raises:
+            ConfigError: the report cannot be written.
+        """
+        delivery.check(self.html)
+
+    def deliver(self, report: Report, out: TextIO) -> None:
+        """Print the report to `out`, and write the HTML page if one is requested.
+
+        Raises:
+            ConfigError: the page cannot be written. The report has already been printed.
+        """
+        delivery.deliver(report, out, as_json=self.as_json, html=self.html)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +117,13 @@ class Measurement:
         self.clock = conditions.clock
         self.interruption = conditions.interruption
         self.fio = tools.fio()
-        messages = tools.streams.messages
-        places = (settings.path.rootfs / "run/lock", state)
-        self._messages = messages
+        self._lock = HostLock((settings.path.rootfs / "run/lock", state))
+        self._pid_file = ProbePidFile(state)
         self._conditions = conditions
-        self._lock_session = HostLockSession(conditions, places, state, messages)
-        self._admission = Admission(conditions, settings, options.anyway, messages)
-        self._admitted: PlannedWrite | None = None
-        self._consent = Consent(
-            conditions, self._lock_session, tools.streams, options.yes, self._admit
-        )
-        self._runs = GuardedRun(conditions, self._lock_session.lock, self._lock_session.pid_file)
+        self._settings = settings
+        self._options = options
+        self._streams = tools.streams
+        self._planned: PlannedWrite | None = None
         self._is_stuck = False
         self._cleanup = contextlib.ExitStack()
         self._progress: Progress | None = None
@@ -127,7 +141,9 @@ class Measurement:
                 created.
             ReadError: the budget cannot be read or written.
         """
-        self._lock_session.acquire()
+        with self.interruption.exit_at_once(), Progress(self._streams.messages) as progress:
+            admission.wait_for_lock(self._lock, self._pid_file, clock=self.clock, progress=progress)
+        self._conditions.account.recover()
 
     def with_engine(self, profiles: Sequence[Profile]) -> tuple[Profile, ...]:
         """Returns the profiles, each with an I/O engine that the installed fio supports.
@@ -152,8 +168,8 @@ class Measurement:
             ConfigError: the measurement may not start. With --anyway, load does not cause this.
             ReadError: the filesystem cannot be read.
         """
-        self._admitted = PlannedWrite(profile, written_bytes, missing_bytes)
-        self._admit()
+        self._planned = PlannedWrite(profile, written_bytes, missing_bytes)
+        self._query_gate()
 
     def consent(self, written_bytes: int, seconds: float, *, always: bool = True) -> None:
         """Show the plan, ask the user, and return normally if the user consents.
@@ -170,8 +186,17 @@ class Measurement:
                 long wait for the answer, or the host lock cannot be acquired again.
             ReadError: the filesystem cannot be read, or the budget cannot be read or written.
         """
-        self._consent.request(written_bytes, seconds, always=always)
-        self._progress = self._cleanup.enter_context(Progress(self._messages))
+        account = self._conditions.account
+        plan = WritePlan(
+            f"{self.directory.path} on {self.location.device}",
+            FILESYSTEM_FACTOR * written_bytes,
+            seconds,
+            account.rated_bytes,
+            account.left.day_bytes,
+        )
+        if always or plan.charge_bytes > plan.left_bytes:
+            self._ask(plan)
+        self._progress = self._cleanup.enter_context(Progress(self._streams.messages))
 
     def show(self, words: str, done: float | None = None) -> None:
         """Show the current step on the terminal. Before `consent` this does nothing.
@@ -237,7 +262,15 @@ class Measurement:
             ConfigError: the budget is too small.
             ReadError: the budget cannot be read or written.
         """
-        return self._runs.run(fio or self.fio, profiles, file, go_on)
+        return guarded_run.run(
+            self._conditions,
+            fio or self.fio,
+            profiles,
+            file,
+            lock=self._lock,
+            pid_file=self._pid_file,
+            go_on=go_on,
+        )
 
     def problem(self, outcome: RunOutcome) -> str:
         """Returns why a run did not finish, in one line; empty if it succeeded."""
@@ -254,11 +287,31 @@ class Measurement:
         self.fio.close()
         self._cleanup.close()
         if not self._is_stuck:
-            self._lock_session.lock.release()
+            self._lock.release()
 
-    def _admit(self) -> None:
-        if self._admitted is not None:
-            self._admission.check(self._admitted, is_stuck=self.fio.is_stuck)
+    def _query_gate(self) -> None:
+        if self._planned is not None:
+            admission.admit(
+                self._conditions,
+                self._settings,
+                self._planned,
+                self._streams.messages,
+                anyway=self._options.anyway,
+                is_stuck=self.fio.is_stuck,
+            )
+
+    def _ask(self, plan: WritePlan) -> None:
+        if self._options.yes:
+            admission.ask_consent(plan, self._streams, yes=True)
+            return
+        started = self.clock.monotonic()
+        # Scheduled probes do not wait for the answer.
+        self._lock.release()
+        with self.interruption.exit_at_once():
+            admission.ask_consent(plan, self._streams, yes=False)
+        self.begin()
+        if self.clock.monotonic() - started > _DECISION_VALID_SECONDS:
+            self._query_gate()
 
     def _shorten(self, name: str, size_bytes: int) -> None:
         # If fio cannot be ended, it still writes to the file.
@@ -324,32 +377,3 @@ def status(run: Callable[[], int], messages: TextIO) -> int:
     except SourceError as e:
         messages.write(f"ssd-exporter: {printable(str(e))}\n")
         return NOT_MEASURED
-
-
-@dataclass(frozen=True, slots=True)
-class CommandContext:
-    """The arguments that all measuring commands share. Each command adds its own arguments.
-
-    as_json: print JSON instead of text.
-    html: the file to write an HTML page to; None means that no page is written.
-    """
-
-    options: MeasurementOptions = field(default_factory=MeasurementOptions)
-    as_json: bool = field(default=False, kw_only=True)
-    html: Path | None = field(default=None, kw_only=True)
-
-    def check(self) -> None:
-        """Check that the report can be written. Call it before the measurement.
-
-        Raises:
-            ConfigError: the report cannot be written.
-        """
-        delivery.check(self.html)
-
-    def deliver(self, report: Report, out: TextIO) -> None:
-        """Print the report to `out`, and write the HTML page if one is requested.
-
-        Raises:
-            ConfigError: the page cannot be written. The report has already been printed.
-        """
-        delivery.deliver(report, out, as_json=self.as_json, html=self.html)

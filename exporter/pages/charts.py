@@ -109,3 +109,34 @@ def bar(ratio: float, level: str = "", tick: float | None = None) -> str:
         ' aria-hidden="true" overflow="visible"><rect class="t" width="100" height="6"/>'
         f'<rect class="f" width="{width:.1f}" height="6"/>{mark}</svg>'
     )
+
+
+def gridline(y: float, text: str) -> str:
+    """Returns a horizontal line with its value to the left of the chart."""
+    return (
+        f'<line class="gl" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>'
+        f'<text class="e" x="-8" y="{y + 4:.1f}">{text}</text>'
+    )
+
+
+def base_line(y: float) -> str:
+    """Returns the line below a chart."""
+    return f'<line class="ax" x1="0" x2="100%" y1="{y}" y2="{y}"/>'
+
+
+def curve(points: Sequence[tuple[float, float]]) -> str:
+    """Returns a line through the points."""
+    return f'<polyline class="ln" points="{positions(points)}"/>'
+
+
+def positions(points: Sequence[tuple[float, float]]) -> str:
+    """Returns the coordinates of points as SVG writes them."""
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+def stretched(shapes: str, height: int) -> str:
+    """Returns shapes on an area 1000 units wide that has the width of the page."""
+    return (
+        f'<svg viewBox="0 0 1000 {height}" width="100%" height="{height}"'
+        f' preserveAspectRatio="none">{shapes}</svg>'
+    )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from exporter.pages import live_texts
 from exporter.pages.drive_section import LEVELS, WORDS, link_to, symbol
-from exporter.pages.page_texts import clock, escaped
+from exporter.pages.page_texts import clock, escaped, titled
 from exporter.pages.views import HostView, Todo
 
 _SYMBOLS = """<svg class="sr" aria-hidden="true" width="0" height="0"><defs>
@@ -79,11 +79,8 @@ def todo_table(todos: Sequence[Todo], *, with_heading: bool = True) -> str:
     )
     if not with_heading:
         return table
-    return (
-        '<section aria-labelledby="td"><div class="h"><h2 id="td">What to do</h2><span class="m">'
-        "health as judged by <code>ssd-exporter check</code>, and the bottlenecks now</span></div>"
-        f"{table}</section>"
-    )
+    note = "health as judged by <code>ssd-exporter check</code>, and the bottlenecks now"
+    return titled("td", "What to do", note, table)
 
 
 def linked(items: Iterable[tuple[str, str]]) -> str:

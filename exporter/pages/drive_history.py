@@ -44,6 +44,7 @@ class WearYears(Protocol):
     def year(self, key: str) -> Sequence[tuple[float, float]]: ...
 
 
+@dataclass(frozen=True, slots=True)
 class HistoryReader:
     """Returns the history of a drive from what the daemon holds in memory.
 
@@ -53,31 +54,24 @@ class HistoryReader:
     events: returns the events of a drive, as `DriveEvents.of` does.
     """
 
-    def __init__(
-        self,
-        wear: WearYears | None,
-        rounds: Callable[[], Mapping[str, Any]],
-        caches: Callable[[], Mapping[str, SlcResult]],
-        events: Callable[[str, str], Sequence[DriveEvent]] = lambda _identity, _name: (),
-    ) -> None:
-        self._wear = wear
-        self._rounds = rounds
-        self._caches = caches
-        self._events = events
+    wear: WearYears | None
+    rounds: Callable[[], Mapping[str, Any]]
+    caches: Callable[[], Mapping[str, SlcResult]]
+    events: Callable[[str, str], Sequence[DriveEvent]]
 
     def of_drive(self, drive: DriveView) -> DriveHistory:
         """Returns the history of one drive. It does not block."""
         facts = drive.facts
         return DriveHistory(
             wear=self._wear_of(facts),
-            probes=tuple(_probes(self._rounds(), facts.identity)),
-            cache=self._caches().get(facts.name),
-            events=self._events(facts.identity, facts.name),
+            probes=tuple(_probes(self.rounds(), facts.identity)),
+            cache=self.caches().get(facts.name),
+            events=self.events(facts.identity, facts.name),
         )
 
     def _wear_of(self, facts: DriveFacts) -> Sequence[tuple[float, float]]:
         key = "" if facts.smart is None else facts.smart.key
-        return self._wear.year(key) if self._wear is not None and key else ()
+        return self.wear.year(key) if self.wear is not None and key else ()
 
 
 def _probes(rounds: Mapping[str, Any], identity: str) -> Iterator[ProbeRounds]:

@@ -10,7 +10,7 @@ from exporter.pages.event_lanes import event_lanes
 from exporter.pages.health_list import link_text
 from exporter.pages.history_charts import cache_chart, probe_chart
 from exporter.pages.judgement import sentence
-from exporter.pages.page_texts import day, escaped, size
+from exporter.pages.page_texts import capitalized, day, escaped, size, titled
 from exporter.pages.smart_table import forecast, smart_section
 from exporter.pages.views import DriveView, HostView
 from exporter.pages.wear_chart import wear_chart
@@ -48,7 +48,7 @@ def drive_page(view: HostView, drive: DriveView, history: DriveHistory, assets: 
         view,
         title=f"{view.name}: {drive.name} – ssd-exporter",
         heading=heading,
-        sentence=f"{sentence([drive])} {_capital(forecast(facts, view.at))}".strip(),
+        sentence=f"{sentence([drive])} {capitalized(forecast(facts, view.at))}".strip(),
         body=body,
         assets=assets,
         drive=drive.name,
@@ -57,34 +57,31 @@ def drive_page(view: HostView, drive: DriveView, history: DriveHistory, assets: 
 
 def _now(view: HostView, drive: DriveView) -> str:
     note = "last five minutes, one point a second · reads up, writes down"
-    return _section("nw", "Now", note if drive.now is not None else "", section(drive, view, 0))
+    return titled("nw", "Now", note if drive.now is not None else "", section(drive, view, 0))
 
 
 def _wear(view: HostView, drive: DriveView, history: DriveHistory) -> str:
-    smart = drive.facts.smart
-    health = smart.health if smart is not None else None
+    smart, health = drive.facts.smart, drive.facts.health
     if smart is None or health is None or health.endurance is None:
         return ""
     used = health.endurance.used_ratio
     chart = wear_chart(history.wear, used, smart.wearout_seconds, view.at)
     words = _METHODS.get(smart.wearout_method, "")
     method = f" · estimated from {words}" if words else ""
-    return (
-        _section("we", "Wear over a year", f"rated endurance used{method}", chart) if chart else ""
-    )
+    return titled("we", "Wear over a year", f"rated endurance used{method}", chart) if chart else ""
 
 
 def _events(view: HostView, history: DriveHistory) -> str:
     lanes = event_lanes(history.events, view.at)
     note = "each mark is a day · bottlenecks of at least five minutes"
-    return _section("ev", "What happened in the last year", note, lanes) if lanes else ""
+    return titled("ev", "What happened in the last year", note, lanes) if lanes else ""
 
 
 def _probes(history: DriveHistory) -> str:
     charts = "".join(probe_chart(probe) for probe in history.probes)
     if not charts:
         return ""
-    return _section(
+    return titled(
         "pr", "Is it still as fast as it was?", "fio probes", f'<div class="two">{charts}</div>'
     )
 
@@ -93,7 +90,7 @@ def _cache(history: DriveHistory) -> str:
     cache = history.cache
     if cache is None:
         return ""
-    return _section("ca", "Write cache", f"probe of {day(cache.at)}", cache_chart(cache))
+    return titled("ca", "Write cache", f"probe of {day(cache.at)}", cache_chart(cache))
 
 
 def _identity(drive: DriveView) -> str:
@@ -102,7 +99,7 @@ def _identity(drive: DriveView) -> str:
         for name, text in _identity_rows(drive)
         if text
     )
-    return _section("id", "Identity and mounts", "", f'<dl class="kv">{rows}</dl>')
+    return titled("id", "Identity and mounts", "", f'<dl class="kv">{rows}</dl>')
 
 
 def _identity_rows(drive: DriveView) -> Iterator[tuple[str, str]]:
@@ -128,14 +125,3 @@ def _identity_rows(drive: DriveView) -> Iterator[tuple[str, str]]:
     yield "Part of", ", ".join(facts.below)
     if drive.verdict is not Verdict.NONE and drive.now is not None:
         yield "Bottleneck", drive.verdict.value
-
-
-def _section(name: str, heading: str, note: str, body: str) -> str:
-    return (
-        f'<section aria-labelledby="{name}"><div class="h"><h2 id="{name}">{heading}</h2>'
-        f'<span class="m">{escaped(note)}</span></div>{body}</section>'
-    )
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from urllib.parse import quote
 
+from exporter.io.drive_now import DriveNow
 from exporter.io.services import ServiceRate
 from exporter.io.verdict import Verdict
 from exporter.pages import charts, judgement
@@ -17,7 +18,7 @@ from exporter.pages.page_texts import (
     milliseconds,
     whole_percent,
 )
-from exporter.pages.views import DriveFacts, DriveNow, DriveView, HostView
+from exporter.pages.views import DriveFacts, DriveView, HostView
 from exporter.smart.drive_problems import Status
 
 LEVELS = {Status.CRITICAL: "crit", Status.WARNING: "warn", Status.OK: "ok", Status.UNKNOWN: "unk"}
@@ -83,11 +84,11 @@ def mount_texts(facts: DriveFacts) -> Iterator[str]:
         yield f"{each.mountpoint} · {each.fstype}{full}{state}"
 
 
-def badge(verdict: Verdict, words: str = "Bottleneck: ") -> str:
+def badge(verdict: Verdict) -> str:
     """Returns the coloured label of a bottleneck."""
     if verdict is Verdict.NONE:
         return '<span class="v none">No bottleneck</span>'
-    return f'<span class="v">{words}{judgement.LABELS[verdict]}</span>'
+    return f'<span class="v">Bottleneck: {judgement.LABELS[verdict]}</span>'
 
 
 def _identity(drive: DriveView, view: HostView, number: int) -> str:

@@ -28,12 +28,9 @@ def health_list(drive: DriveView, at: float) -> str:
 
     at: the time of the page; 0 leaves out the dates of the estimate.
     """
-    facts = drive.facts
-    smart = facts.smart
-    health = smart.health if smart is not None else None
+    facts, health = drive.facts, drive.facts.health
     rows = []
-    note = smart_note(facts)
-    if note:
+    if note := smart_note(facts):
         rows.append(_row("SMART", escaped(note), ""))
     if health is not None and not health.unreadable:
         rows += _health_rows(facts, health, at)
@@ -49,10 +46,9 @@ def health_list(drive: DriveView, at: float) -> str:
 
 def smart_note(facts: DriveFacts) -> str:
     """Returns why there is no SMART data, or that the drive sleeps; empty if all is known."""
-    smart = facts.smart
+    smart, health = facts.smart, facts.health
     if smart is None:
         return "see the drives behind it" if facts.has_drives_behind else "not available"
-    health = smart.health
     if health is not None and (why := health.unreadable or health.invalid_log):
         return f"not available: {why}"
     if health is not None and (health.power_mode or "").startswith(("standby", "sleep")):

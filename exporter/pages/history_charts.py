@@ -1,5 +1,6 @@
 """The charts of probe rounds and of the write cache of a drive. Pure."""
 
+from exporter.pages.charts import base_line, curve, gridline, stretched
 from exporter.pages.drive_history import ProbeRounds
 from exporter.pages.page_texts import day, duration, milliseconds, operations, size, speed
 from exporter.probe.cliff_result import CliffResult
@@ -25,12 +26,9 @@ def probe_chart(probe: ProbeRounds) -> str:
     def y(value: float) -> float:
         return _BOTTOM - (_BOTTOM - _TOP) * value / top
 
-    points = " ".join(
-        f"{1000 * (at - begin) / (end - begin):.1f},{y(value):.1f}" for at, value in probe.rounds
-    )
+    points = [(1000 * (at - begin) / (end - begin), y(value)) for at, value in probe.rounds]
     ticks = "".join(
-        f'<line class="gl" x1="0" x2="100%" y1="{y(value):.1f}" y2="{y(value):.1f}"/>'
-        f'<text class="e" x="-8" y="{y(value) + 4:.1f}">{_shown(value, probe.is_latency)}</text>'
+        gridline(y(value), _shown(value, probe.is_latency))
         for value in (max(values), max(values) / 2)
     )
     first, last = _text(values[0], probe.is_latency), _text(values[-1], probe.is_latency)
@@ -40,9 +38,7 @@ def probe_chart(probe: ProbeRounds) -> str:
         f"<span>{'mean latency' if probe.is_latency else 'rate'}, {len(values)} runs</span></div>"
         f'<svg class="fig" width="100%" height="{_HEIGHT}" role="img"'
         f' aria-label="Probe {probe.name}: {words}">{ticks}'
-        f'<svg viewBox="0 0 1000 {_HEIGHT}" width="100%" height="{_HEIGHT}"'
-        f' preserveAspectRatio="none"><polyline class="ln" points="{points}"/></svg>'
-        f'<line class="ax" x1="0" x2="100%" y1="{_BOTTOM}" y2="{_BOTTOM}"/>'
+        f"{stretched(curve(points), _HEIGHT)}{base_line(_BOTTOM)}"
         f'<text x="0" y="{_BOTTOM + 16}">{day(begin)}</text>'
         f'<text class="e" x="100%" y="{_BOTTOM + 16}">{day(end)}</text></svg>'
         f'<p class="s m">{words}</p></div>'
@@ -65,8 +61,7 @@ def cache_chart(result: SlcResult) -> str:
         for number, phase in enumerate(phases):
             after = phases[number + 1].begin_bytes if number + 1 < len(phases) else whole
             height = y(phase.bytes_per_second)
-            points += [f"{1000 * phase.begin_bytes / whole:.1f},{height:.1f}"]
-            points += [f"{1000 * after / whole:.1f},{height:.1f}"]
+            points += [(1000 * phase.begin_bytes / whole, height), (1000 * after / whole, height)]
         mark = ""
         if cliff.cache_bytes is not None:
             share = 100 * cliff.cache_bytes / whole
@@ -78,17 +73,14 @@ def cache_chart(result: SlcResult) -> str:
                 f" {size(cliff.cache_bytes)}</text>"
             )
         ticks = "".join(
-            f'<line class="gl" x1="0" x2="100%" y1="{y(value):.1f}" y2="{y(value):.1f}"/>'
-            f'<text class="e" x="-8" y="{y(value) + 4:.1f}">{value / 1e6:.0f}</text>'
+            gridline(y(value), f"{value / 1e6:.0f}")
             for value in sorted({phase.bytes_per_second for phase in phases})
         )
         chart = (
             '<div class="cap"><b>MB/s over bytes written</b></div>'
             '<svg class="fig" width="100%" height="200" role="img"'
             f' aria-label="{_cache_text(result)}">{ticks}'
-            '<svg viewBox="0 0 1000 200" width="100%" height="200" preserveAspectRatio="none">'
-            f'<polyline class="ln" points="{" ".join(points)}"/></svg>'
-            f'<line class="ax" x1="0" x2="100%" y1="178" y2="178"/>{mark}'
+            f"{stretched(curve(points), 200)}{base_line(178)}{mark}"
             f'<text x="0" y="194">0</text><text class="e" x="100%" y="194">{size(whole)}</text>'
             "</svg>"
         )

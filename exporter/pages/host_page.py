@@ -6,7 +6,7 @@ from exporter.pages import charts, many_drives
 from exporter.pages.document import document, todo_table
 from exporter.pages.drive_section import section
 from exporter.pages.live_texts import host_texts
-from exporter.pages.page_texts import duration, escaped
+from exporter.pages.page_texts import duration, escaped, titled
 from exporter.pages.views import HostNow, HostView
 
 #: Up to this number of drives, each has its own section. More are shown as cells and tables.
@@ -96,9 +96,5 @@ def _drives(view: HostView) -> str:
         return many_drives.overview(view)
     sections = "".join(section(drive, view, n) for n, drive in enumerate(drives))
     heading = "Drives" if len(drives) > 1 else "Drive"
-    return (
-        f'<section aria-labelledby="dr"><div class="h"><h2 id="dr">{heading}</h2><span class="m">'
-        "problems first · last five minutes, one point a second · reads up, writes down"
-        "</span></div>"
-        f'<div class="drives">{sections}</div></section>'
-    )
+    note = "problems first · last five minutes, one point a second · reads up, writes down"
+    return titled("dr", heading, note, f'<div class="drives">{sections}</div>')

@@ -7,10 +7,12 @@ module adds the bottleneck of the last seconds, and sums everything up in one se
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from exporter.io.drive_now import DriveNow
 from exporter.io.services import OTHER, ServiceRate
 from exporter.io.verdict import Verdict
-from exporter.pages.page_texts import word
-from exporter.pages.views import DriveFacts, DriveNow, DriveView, Todo
+from exporter.pages.page_texts import capitalized, word
+from exporter.pages.views import DriveFacts, DriveView, Todo
+from exporter.smart.drive_labels import natural_order
 from exporter.smart.drive_problems import INVALID_LOG_ACTION, Status
 
 #: A saturated drive is critical if it was saturated for at least this share of the last five
@@ -110,17 +112,6 @@ def in_order(drives: Iterable[DriveView]) -> list[DriveView]:
     )
 
 
-def natural_order(name: str) -> tuple[str, list[tuple[int, int, str]]]:
-    """Returns a sort key for names: nvme2n1 comes before nvme10n1, and sdb before sdaa."""
-    parts: list[str] = []
-    for character in name:
-        if parts and parts[-1].isdecimal() == character.isdecimal():
-            parts[-1] += character
-        else:
-            parts.append(character)
-    return name[:2], [(0, int(p[:18]), p) if p.isdecimal() else (1, len(p), p) for p in parts]
-
-
 def needs_attention(drive: DriveView) -> bool:
     """Returns True if the drive is critical or has a warning."""
     return drive.status in (Status.WARNING, Status.CRITICAL)
@@ -148,7 +139,7 @@ def sentence(drives: Sequence[DriveView]) -> str:
     second = _health_sentence(drives)
     names = {drive.name for drive in drives}
     return " ".join(
-        f"{each if each.split(' ')[0] in names else _capital(each)}."
+        f"{each if each.split(' ')[0] in names else capitalized(each)}."
         for each in (first, second)
         if each
     )
@@ -162,13 +153,12 @@ def why(drive: DriveView, window: str) -> str:
     now = drive.now
     if now is None:
         return ""
-    factors = [f for f in (now.read_factor, now.write_factor) if f is not None]
-    slower = f"requests take {max(factors):.0f} times as long as usual" if factors else ""
+    factor = now.worst_factor or 0.0
+    slower = f"; requests take {factor:.0f} times as long as usual" if factor >= 1.5 else ""
     if now.verdict is Verdict.DEVICE and _is_stalled(now):
         return "Requests are in flight, and none completes."
     reasons = {
-        Verdict.DEVICE: "It is busy all the time and its queue is full"
-        + (f"; {slower}." if slower and max(factors) >= 1.5 else "."),
+        Verdict.DEVICE: f"It is busy all the time and its queue is full{slower}.",
         Verdict.THROTTLED: "Its throughput is constant: the provider of the volume limits it.",
         Verdict.CPU_SOFTIRQ: "A CPU is saturated by interrupts. The drive could do more.",
         Verdict.WRITE_CACHE: "Its write cache is full, so it writes at the speed of its flash.",
@@ -225,14 +215,13 @@ def _health(facts: DriveFacts) -> Iterator[Todo]:
             action = f"{action} If it was removed: `ssd-exporter forget {name}`"
             yield Todo(problem.status, facts.name, lead, text, action)
         else:
-            text = _capital(problem.text).replace(" C;", " °C;")
+            text = capitalized(problem.text).replace(" C;", " °C;")
             text = f"{text} °C." if text.endswith(" C") else f"{text}."
             yield Todo(problem.status, facts.name, text.replace(" C °C.", " °C."), "", action)
 
 
 def _invalid_log(facts: DriveFacts) -> str:
-    health = None if facts.smart is None else facts.smart.health
-    return "" if health is None else health.invalid_log
+    return "" if facts.health is None else facts.health.invalid_log
 
 
 def _bottleneck(
@@ -323,7 +312,3 @@ def _is(number: int) -> str:
 def _listed(parts: Sequence[str]) -> str:
     *first, last = parts or [""]
     return f"{', '.join(first)} and {last}" if first else last
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

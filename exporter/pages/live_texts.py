@@ -5,9 +5,10 @@ The HTML and live.json use the same texts, so the script only replaces them.
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from exporter.io.drive_now import DriveNow
 from exporter.io.services import OTHER, ServiceRate
 from exporter.pages.page_texts import NO_VALUE, megabytes, milliseconds, operations, percent
-from exporter.pages.views import DriveNow, HostNow
+from exporter.pages.views import HostNow
 
 #: Columns of the live data are sent in these units: kB/s and microseconds, as whole numbers.
 _KILO, _MICRO = 1e-3, 1e6
@@ -45,7 +46,7 @@ def drive_texts(key: str, now: DriveNow) -> dict[str, str]:
         f"{key}:wa": milliseconds(now.write_await),
         f"{key}:rx": factor(now.read_factor),
         f"{key}:wx": factor(now.write_factor),
-        f"{key}:x": factor(worst_factor(now)),
+        f"{key}:x": factor(now.worst_factor),
         f"{key}:bz": percent(now.busy_ratio),
         f"{key}:qd": f"{now.queue_depth:.1f}"
         if now.queue_depth < 99.95
@@ -66,11 +67,6 @@ def slow_keys(key: str, now: DriveNow) -> Iterator[str]:
         yield f"{key}:wx"
     if now.is_read_slow or now.is_write_slow:
         yield f"{key}:x"
-
-
-def worst_factor(now: DriveNow) -> float | None:
-    """Returns the larger multiple of the usual await; None if both are unknown."""
-    return max((f for f in (now.read_factor, now.write_factor) if f is not None), default=None)
 
 
 def factor(value: float | None) -> str:

@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from exporter.drives.health import Endurance
+from exporter.io.drive_now import DriveNow
 from exporter.io.verdict import Verdict
 from exporter.pages import charts, judgement
 from exporter.pages.drive_section import LEVELS, WORDS, link_to, symbol, verdict_strip
-from exporter.pages.live_texts import drive_texts, factor, slow_keys, worst_factor
-from exporter.pages.page_texts import escaped
-from exporter.pages.views import DriveFacts, DriveNow, DriveView, HostView
+from exporter.pages.live_texts import drive_texts, factor, slow_keys
+from exporter.pages.page_texts import escaped, titled
+from exporter.pages.views import DriveFacts, DriveView, HostView
+from exporter.smart.drive_labels import natural_order
 from exporter.smart.drive_problems import Status, wear_percent
 
 #: Rows that need attention have curves, up to this number.
@@ -28,12 +30,9 @@ def overview(view: HostView) -> str:
             _row(drive, view, number, with_curves=number < MOST_CURVES)
             for number, drive in enumerate(attention)
         )
-        parts.append(
-            '<section aria-labelledby="at"><div class="h"><h2 id="at">Need attention</h2>'
-            f'<span class="m">{len(attention)} of {len(view.drives)} · last five minutes'
-            " · reads up, writes down</span></div>"
-            f"{_table('Drives that need attention', rows)}</section>"
-        )
+        note = f"{len(attention)} of {len(view.drives)} · last five minutes · reads up, writes down"
+        table = _table("Drives that need attention", rows)
+        parts.append(titled("at", "Need attention", note, table))
     if healthy:
         rows = "".join(
             _row(drive, view, number, with_curves=False)
@@ -72,7 +71,7 @@ def _is_shown(drive: DriveView) -> bool:
 
 
 def _by_name(drives: Sequence[DriveView]) -> list[DriveView]:
-    return sorted(drives, key=lambda drive: judgement.natural_order(drive.name))
+    return sorted(drives, key=lambda drive: natural_order(drive.name))
 
 
 def _cells(view: HostView) -> str:
@@ -80,11 +79,8 @@ def _cells(view: HostView) -> str:
     items = "".join(
         _cell(drive, height) for drive, height in zip(_by_name(view.drives), heights, strict=True)
     )
-    return (
-        '<section aria-labelledby="al"><div class="h"><h2 id="al">All drives</h2><span class="m">'
-        "by name · fill: busy now · ◆ critical ▲ warning</span></div>"
-        f'<ol class="cells">{items}</ol></section>'
-    )
+    note = "by name · fill: busy now · ◆ critical ▲ warning"
+    return titled("al", "All drives", note, f'<ol class="cells">{items}</ol>')
 
 
 def _cell(drive: DriveView, height: int) -> str:
@@ -185,40 +181,26 @@ def _curves(name: str, now: DriveNow, view: HostView, number: int) -> str:
 
 def _heat_cell(facts: DriveFacts) -> str:
     celsius = _celsius(facts)
-    level = ""
-    health = facts.smart.health if facts.smart else None
-    limit = None if health is None else health.temperature_warning_celsius
-    if celsius is not None and celsius >= (limit or 70.0):
-        level = " warn"
+    limit = (facts.health.temperature_warning_celsius if facts.health else None) or 70.0
+    level = " warn" if celsius is not None and celsius >= limit else ""
     return f'<td class="r p3{level}"><b>{"–" if celsius is None else f"{celsius:.0f}"}</b></td>'
 
 
 def _wear_cell(facts: DriveFacts) -> str:
-    used = _used(facts)
-    if used is None:
+    worn = _endurance(facts)
+    if worn is None:
         return '<td class="r"><b>–</b></td>'
+    used = worn.used_ratio
     level = "crit" if used >= 0.9 else "warn" if used >= 0.8 else ""
-    return f'<td class="r {level}">{charts.bar(used, level)}<b>{_used_text(facts)}</b></td>'
+    return f'<td class="r {level}">{charts.bar(used, level)}<b>{wear_percent(worn)}</b></td>'
 
 
 def _celsius(facts: DriveFacts) -> float | None:
-    health = facts.smart.health if facts.smart else None
-    return None if health is None else health.temperatures.get("drive")
-
-
-def _used(facts: DriveFacts) -> float | None:
-    worn = _endurance(facts)
-    return None if worn is None else worn.used_ratio
-
-
-def _used_text(facts: DriveFacts) -> str:
-    worn = _endurance(facts)
-    return "" if worn is None else wear_percent(worn)
+    return None if facts.health is None else facts.health.temperatures.get("drive")
 
 
 def _endurance(facts: DriveFacts) -> Endurance | None:
-    health = facts.smart.health if facts.smart else None
-    return None if health is None else health.endurance
+    return None if facts.health is None else facts.health.endurance
 
 
 def _summary(drives: Sequence[DriveView]) -> Iterator[str]:
@@ -230,15 +212,15 @@ def _summary(drives: Sequence[DriveView]) -> Iterator[str]:
         names = names if healthy else f"{without} drives without SMART data"
     yield f"<b>{names}</b>"
     yield '<span class="m">no bottleneck</span>'
-    worn = [(used, d.name, d.facts) for d in drives if (used := _used(d.facts)) is not None]
+    worn = [(w.used_ratio, d.name, wear_percent(w)) for d in drives if (w := _endurance(d.facts))]
     if worn:
-        _, name, facts = max(worn, key=lambda each: each[:2])
-        yield f'<span class="m">most worn {escaped(name)}, {_used_text(facts)} %</span>'
+        _, name, percent = max(worn, key=lambda each: each[:2])
+        yield f'<span class="m">most worn {escaped(name)}, {percent} %</span>'
     warm = [(celsius, d.name) for d in drives if (celsius := _celsius(d.facts)) is not None]
     if warm:
         celsius, name = max(warm)
         yield f'<span class="m">warmest {escaped(name)}, {celsius:.0f} °C</span>'
-    slow = [(f, d.name) for d in drives if d.now and (f := worst_factor(d.now)) is not None]
+    slow = [(f, d.name) for d in drives if d.now and (f := d.now.worst_factor) is not None]
     if slow:
         most, name = max(slow)
         yield f'<span class="m">slowest {escaped(name)}, {factor(most)} × base</span>'

@@ -27,6 +27,19 @@ def escaped(text: str) -> str:
     return printable(text).translate(_ESCAPES)
 
 
+def titled(key: str, heading: str, note: str, body: str) -> str:
+    """Returns a section of a page. key: its id. heading, note, body: HTML."""
+    return (
+        f'<section aria-labelledby="{key}"><div class="h"><h2 id="{key}">{heading}</h2>'
+        f'<span class="m">{note}</span></div>{body}</section>'
+    )
+
+
+def capitalized(text: str) -> str:
+    """Returns the text with a capital first letter. The other letters stay as they are."""
+    return text[:1].upper() + text[1:]
+
+
 def megabytes(bytes_per_second: float) -> str:
     """Returns a rate in MB/s, such as ``84.6`` or ``1 204`` with a thin space."""
     value = bytes_per_second / 1e6

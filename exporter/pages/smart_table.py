@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from exporter.drives.health import DriveHealth
 from exporter.pages.health_list import smart_note
-from exporter.pages.page_texts import day, duration, escaped, size, whole_percent
+from exporter.pages.page_texts import day, duration, escaped, size, titled, whole_percent
 from exporter.pages.views import DriveFacts
 from exporter.smart.drive_problems import wear_percent
 
@@ -75,17 +75,14 @@ _FLAGS = (
 
 def smart_section(facts: DriveFacts, at: float) -> str:
     """Returns the section with the table, or with the reason why there is none."""
-    smart, note = facts.smart, smart_note(facts)
-    health = smart.health if smart is not None else None
+    smart, health, note = facts.smart, facts.health, smart_note(facts)
     rows = "" if health is None or health.unreadable else "".join(_rows(health, facts))
     last = smart.last_success_unix_time if smart is not None else None
     age = f"read {duration(at - last)} ago · " if last is not None and at > last else ""
-    head = (
-        '<section aria-labelledby="sm"><div class="h"><h2 id="sm">SMART values</h2><span class="m">'
-        f"{age}values that the drive does not report are left out</span></div>"
-    )
+    about = f"{age}values that the drive does not report are left out"
     if not rows:
-        return f'{head}<p class="lead">SMART: {escaped(note or "no values")}</p></section>'
+        lead = f'<p class="lead">SMART: {escaped(note or "no values")}</p>'
+        return titled("sm", "SMART values", about, lead)
     warning = f'<p class="lead">SMART: {escaped(note)}</p>' if note else ""
     table = (
         '<table class="sm"><thead><tr><th scope="col">Value</th><th scope="col" class="r">Now</th>'
@@ -93,7 +90,8 @@ def smart_section(facts: DriveFacts, at: float) -> str:
         f"<tbody>{rows}</tbody></table>"
     )
     assert health is not None
-    return f"{head}{warning}{table}{_attributes(health)}{_messages(health)}</section>"
+    body = f"{warning}{table}{_attributes(health)}{_messages(health)}"
+    return titled("sm", "SMART values", about, body)
 
 
 def _rows(health: DriveHealth, facts: DriveFacts) -> Iterator[str]:
@@ -217,8 +215,7 @@ def _messages(health: DriveHealth) -> str:
 
 def forecast(facts: DriveFacts, at: float) -> str:
     """Returns a sentence on the wear and when it is used up; empty if the wear is unknown."""
-    smart = facts.smart
-    health = smart.health if smart is not None else None
+    smart, health = facts.smart, facts.health
     if smart is None or health is None or health.endurance is None:
         return ""
     text = f"{wear_percent(health.endurance)} % of its rated endurance is used"

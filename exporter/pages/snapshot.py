@@ -6,14 +6,14 @@ last second is read at each request, while the sampler is locked.
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from exporter import __version__
 from exporter.config.settings import Settings
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.activity import DiskActivity
-from exporter.io.recent_activity import PROBED, SATURATED, STALLED, counted
+from exporter.io.drive_now import DriveNow, drive_now
 from exporter.io.sampler import Sampler
 from exporter.io.services import ServiceRate
 from exporter.io.survey import TopologySurvey
@@ -21,11 +21,10 @@ from exporter.io.verdict import unsaturated_await_limit
 from exporter.linux.device import Device
 from exporter.linux.topology import Topology
 from exporter.pages import judgement
+from exporter.pages.page_texts import capitalized, duration, size
 from exporter.pages.page_texts import counted as counted_text
-from exporter.pages.page_texts import duration, size
 from exporter.pages.views import (
     DriveFacts,
-    DriveNow,
     HostNow,
     HostView,
     Mounted,
@@ -131,56 +130,15 @@ class SnapshotReader:
         rules = self._sources.settings().rules.saturation
         kind, baselines = activity.drive.kind, activity.baselines
         read_base, write_base = baselines.read.seconds, baselines.write.seconds
-        samples = self._sources.sampler.recent.drive(name)
-        maxima = [
-            value
-            for rolling in (activity.read_await_max, activity.write_await_max)
-            if (value := rolling.value(now)) is not None
-        ]
-        verdict = activity.verdict.value(now)
-        worst = max(maxima, default=None)
-        limits = (
-            unsaturated_await_limit(rules, kind, read_base),
-            unsaturated_await_limit(rules, kind, write_base),
-        )
-        if samples is None:
-            return DriveNow(
-                verdict=verdict,
-                read_base=read_base,
-                write_base=write_base,
-                read_limit=limits[0],
-                write_limit=limits[1],
-                worst_await=worst,
-            )
-        columns = [samples.column(index, host.window) for index in range(4)]
-        statuses = samples.statuses(host.window)
-        last = samples.last if samples.last_number == host.number else None
-        return DriveNow(
-            verdict=verdict,
-            read_bytes=columns[0][-1],
-            written_bytes=columns[1][-1],
-            reads=last.reads / last.seconds if last else 0.0,
-            writes=last.writes / last.seconds if last else 0.0,
-            read_await=last.read_seconds / last.reads if last and last.reads else None,
-            write_await=last.write_seconds / last.writes if last and last.writes else None,
-            flush_await=last.flush_seconds / last.flushes if last and last.flushes else None,
+        maxima = (activity.read_await_max.value(now), activity.write_await_max.value(now))
+        recent = self._sources.sampler.recent
+        return replace(
+            drive_now(name, activity, recent, now, host.interval_seconds),
             read_base=read_base,
             write_base=write_base,
-            read_limit=limits[0],
-            write_limit=limits[1],
-            busy_ratio=last.busy_ratio if last else 0.0,
-            queue_depth=last.queue_depth if last else 0.0,
-            worst_await=worst,
-            saturated_seconds=counted(statuses, SATURATED) * host.interval_seconds,
-            stalled_seconds=counted(statuses, STALLED) * host.interval_seconds,
-            peak_bytes=max(*columns[0], *columns[1]),
-            is_probed=bool(statuses[-1] & PROBED),
-            is_stalled=bool(statuses[-1] & STALLED),
-            read_column=columns[0],
-            written_column=columns[1],
-            read_await_column=columns[2],
-            write_await_column=columns[3],
-            statuses=statuses,
+            read_limit=unsaturated_await_limit(rules, kind, read_base),
+            write_limit=unsaturated_await_limit(rules, kind, write_base),
+            worst_await=max((value for value in maxima if value is not None), default=None),
         )
 
     def _own_todos(self, at: float) -> Iterator[Todo]:
@@ -190,7 +148,7 @@ class SnapshotReader:
                 Status.CRITICAL,
                 "",
                 "The exporter does not sample.",
-                f"{problem[:1].upper()}{problem[1:]}.",
+                f"{capitalized(problem)}.",
                 "Read its log: `journalctl -u ssd-exporter`",
             )
         health = sources.health

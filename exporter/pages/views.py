@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from exporter.config.drive_class import DriveClass
+from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
+from exporter.io.drive_now import DriveNow
 from exporter.io.services import ServiceRate
 from exporter.io.verdict import Verdict
 from exporter.linux.block import QueueSettings
@@ -61,6 +63,11 @@ class DriveFacts:
     has_drives_behind: bool = False
 
     @property
+    def health(self) -> DriveHealth | None:
+        """The SMART values of the drive; None without a report."""
+        return None if self.smart is None else self.smart.health
+
+    @property
     def has_smart_data(self) -> bool:
         """False if nothing is known about the health of the drive.
 
@@ -81,68 +88,6 @@ class DriveFacts:
     def carries_mysql(self) -> bool:
         """True if a MySQL server stores data on the drive."""
         return any(role.startswith("mysql-") for role in self.roles)
-
-
-@dataclass(frozen=True, slots=True)
-class DriveNow:
-    """The I/O of a drive in the last second and the last five minutes.
-
-    verdict: the bottleneck that lasted longest in the last ten seconds.
-    read_await, write_await, flush_await: seconds; None without such a request in the last second.
-    read_base, write_base: the learned usual awaits in seconds; None until they are learned.
-    read_limit, write_limit: the smallest awaits that count as slow, in seconds.
-    worst_await: the largest await of a second in the last minute, in seconds.
-    saturated_seconds, stalled_seconds: of the last five minutes.
-    is_stalled: True if requests were in flight in the last second and none completed.
-    is_probed: True if a probe ran on the drive in the last second.
-    read_column, …: the columns of the last samples, the oldest first; empty without I/O.
-    """
-
-    verdict: Verdict = Verdict.NONE
-    read_bytes: float = 0.0
-    written_bytes: float = 0.0
-    reads: float = 0.0
-    writes: float = 0.0
-    read_await: float | None = None
-    write_await: float | None = None
-    flush_await: float | None = None
-    read_base: float | None = None
-    write_base: float | None = None
-    read_limit: float = 1.0
-    write_limit: float = 1.0
-    busy_ratio: float = 0.0
-    queue_depth: float = 0.0
-    worst_await: float | None = None
-    saturated_seconds: float = 0.0
-    stalled_seconds: float = 0.0
-    peak_bytes: float = 0.0
-    is_probed: bool = False
-    is_stalled: bool = False
-    read_column: Sequence[float] = ()
-    written_column: Sequence[float] = ()
-    read_await_column: Sequence[float] = ()
-    write_await_column: Sequence[float] = ()
-    statuses: bytes = b""
-
-    @property
-    def read_factor(self) -> float | None:
-        """The read await as a multiple of the usual one; None if one of them is unknown."""
-        return _factor(self.read_await, self.read_base)
-
-    @property
-    def write_factor(self) -> float | None:
-        """The write await as a multiple of the usual one; None if one of them is unknown."""
-        return _factor(self.write_await, self.write_base)
-
-    @property
-    def is_read_slow(self) -> bool:
-        """True if the reads of the last second count as slow."""
-        return self.read_await is not None and self.read_await >= self.read_limit
-
-    @property
-    def is_write_slow(self) -> bool:
-        """True if the writes of the last second count as slow."""
-        return self.write_await is not None and self.write_await >= self.write_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +173,3 @@ class HostView:
     states: tuple[str, ...] = ()
     sentence: str = ""
     kept: dict[str, str] = field(default_factory=dict)
-
-
-def _factor(seconds: float | None, base: float | None) -> float | None:
-    return None if seconds is None or not base else seconds / base

@@ -4,6 +4,7 @@ import calendar
 import time
 from collections.abc import Callable, Sequence
 
+from exporter.pages.charts import base_line, curve, gridline, positions, stretched
 from exporter.pages.page_texts import day, days, whole_percent
 
 _DAY = 86400.0
@@ -46,9 +47,9 @@ def wear_chart(
     def y(ratio: float) -> float:
         return _BOTTOM - (_BOTTOM - _TOP) * (ratio - floor) / (highest - floor)
 
-    line = " ".join(f"{x(max(at, begin)):.1f},{y(ratio):.1f}" for at, ratio in points)
-    line += f" {x(now):.1f},{y(used_ratio):.1f}"
-    lines = "".join(_gridline(ratio, y(ratio)) for ratio in _ticks(floor, highest))
+    today = (x(now), y(used_ratio))
+    line = curve([*((x(max(at, begin)), y(ratio)) for at, ratio in points), today])
+    lines = "".join(gridline(y(ratio), f"{ratio * 100:g} %") for ratio in _ticks(floor, highest))
     names = "".join(
         _month(name, x(at) / 10, number) for number, (at, name) in enumerate(months(begin, end))
     )
@@ -59,12 +60,11 @@ def wear_chart(
         low, mid, high = (now + each for each in bounds)
         shown = [min(x(each), _WIDTH) for each in (low, mid, high)]
         heights = [_reached(each, now, end, used_ratio, y) for each in (low, mid, high)]
+        first, likely, last = zip(shown, heights, strict=True)
+        outline = positions([today, first, (shown[2], y(1.0)), last])
         fan = (
-            f'<polygon class="fan" points="{x(now):.1f},{y(used_ratio):.1f}'
-            f" {shown[0]:.1f},{heights[0]:.1f} {shown[2]:.1f},{y(1.0):.1f}"
-            f' {shown[2]:.1f},{heights[2]:.1f}"/>'
-            f'<polyline class="wl ds" points="{x(now):.1f},{y(used_ratio):.1f}'
-            f' {shown[1]:.1f},{heights[1]:.1f}"/>'
+            f'<polygon class="fan" points="{outline}"/>'
+            f'<polyline class="wl ds" points="{positions([today, likely])}"/>'
         )
         text = f"used up {days(low, high)}, most likely {day(mid)}"
         estimate = (
@@ -74,9 +74,7 @@ def wear_chart(
         label += f" At this load it is {text}."
     return (
         f'<svg class="fig" width="100%" height="{_HEIGHT}" role="img" aria-label="{label}">'
-        f'{lines}<line class="ax" x1="0" x2="100%" y1="{_BOTTOM}" y2="{_BOTTOM}"/>{names}'
-        f'<svg viewBox="0 0 1000 {_HEIGHT}" width="100%" height="{_HEIGHT}"'
-        f' preserveAspectRatio="none">{fan}<polyline class="ln" points="{line}"/></svg>'
+        f"{lines}{base_line(_BOTTOM)}{names}{stretched(fan + line, _HEIGHT)}"
         f'<line class="ax" x1="{share:.2f}%" x2="{share:.2f}%" y1="{y(used_ratio) + 7:.1f}"'
         f' y2="{_BOTTOM}"/><circle class="wf" cx="{share:.2f}%" cy="{y(used_ratio):.1f}" r="3.5"/>'
         f"{_today(used_ratio, share, y(used_ratio))}{estimate}</svg>"
@@ -96,13 +94,6 @@ def _today(used_ratio: float, share: float, height: float) -> str:
     if share > 85:
         return f'<text class="tx e" x="{share:.2f}%" dx="-8" y="{height + 18:.1f}">{text}</text>'
     return f'<text class="tx" x="{share:.2f}%" dx="8" y="{height + 16:.1f}">{text}</text>'
-
-
-def _gridline(ratio: float, height: float) -> str:
-    return (
-        f'<line class="gl" x1="0" x2="100%" y1="{height:.1f}" y2="{height:.1f}"/>'
-        f'<text class="e" x="-8" y="{height + 4:.1f}">{ratio * 100:g} %</text>'
-    )
 
 
 def _ticks(floor: float, highest: float) -> list[float]:

@@ -72,24 +72,6 @@ class CliffDetector:
     trace (attribute): all samples so far.
     """
 
-    __slots__ = (
-        "_alarm",
-        "_alarmed_bytes",
-        "_alarmed_seconds",
-        "_cliff_rules",
-        "_confirm_bytes",
-        "_confirm_seconds",
-        "_drift",
-        "_first",
-        "_first_seconds",
-        "_normal",
-        "_piece_seconds",
-        "_piece_written",
-        "_rules",
-        "_slower",
-        "trace",
-    )
-
     def __init__(
         self, rules: CliffDetectorRules, cliff_rules: CliffRules, budget_bytes: int
     ) -> None:

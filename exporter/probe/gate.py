@@ -20,7 +20,7 @@ class Reason(str, Enum):
     STUCK = "stuck"  # an earlier fio cannot be ended
     LOCKED = "locked"  # another probe runs on this host
     FILESYSTEM = "filesystem"  # unsuitable or read-only, or the file is not safe to use
-    TOO_EARLY = "too_early"  # the host or the daemon has just started
+    TOO_EARLY = "too_early"  # the host has just started
     REBUILDING = "rebuilding"  # an array is being resynced or checked
     WORN = "worn"
     HOT = "hot"
@@ -47,7 +47,6 @@ class GateState:
     is_rebuilding: an array on the same drives is being rebuilt or checked.
     is_on_demand: a person starts the probe, so the delays after a start do not apply.
     unsuitable: a message that says why the directory cannot be probed; empty if it can be probed.
-    start_seconds: the time until the first probe may run; 0 if that time has passed.
     host_uptime_seconds: the time since the host booted.
     writes: True if the probe writes.
     endurance_used_ratio: the used share of the rated endurance, for the most worn drive.
@@ -75,7 +74,6 @@ class GateState:
     is_rebuilding: bool = False
     is_on_demand: bool = False
     unsuitable: str = ""
-    start_seconds: float = 0.0
     host_uptime_seconds: float | None = None
     writes: bool = False
     endurance_used_ratio: float | None = None
@@ -166,11 +164,9 @@ def _forbidden(state: GateState) -> Skip | None:
 
 
 def _too_early(state: GateState, rules: GateRules) -> Skip | None:
-    """Returns a skip if the host or the daemon has just started; None otherwise."""
+    """Returns a skip if the host has just started; None otherwise."""
     if state.is_on_demand:
         return None
-    if state.start_seconds > 0:
-        return Skip(Reason.TOO_EARLY, f"the first probe is due in {state.start_seconds:.0f} s")
     uptime = state.host_uptime_seconds
     if uptime is not None and uptime < rules.host_uptime_seconds:
         return Skip(Reason.TOO_EARLY, f"the host has been up for only {uptime:.0f} s")

@@ -236,11 +236,6 @@ class RoundHistory:
         series = self._series.get(key[:_MAX_KEY_LENGTH])
         return None if series is None else self._judgement(series, lower_is_better=lower_is_better)
 
-    def last_at(self, key: str) -> float | None:
-        """Returns the time of the last round of a series, in unix seconds; None without a round."""
-        series = self._series.get(key[:_MAX_KEY_LENGTH])
-        return series.rounds[-1].at if series and series.rounds else None
-
     def to_state(self) -> dict[str, object]:
         """Returns all series as JSON values for the state file. Any thread may call it."""
         return {

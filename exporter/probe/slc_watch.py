@@ -75,6 +75,7 @@ class WatchedWrite:
 StopCondition = Callable[[TraceSample], bool]
 
 
+@dataclass(slots=True)
 class WatchedFio:
     """Wraps a `Fio`, and watches the writes of the profile `slc`.
 
@@ -89,39 +90,28 @@ class WatchedFio:
     proc: the mount point of procfs in which fio's process is found.
     """
 
-    def __init__(
-        self,
-        fio: Fio,
-        clock: Clock,
-        *,
-        stop_condition: Callable[[Profile, Path], StopCondition],
-        on_end: Callable[[WatchedWrite], None],
-        device_bytes: Callable[[Path], int | None],
-        device_read_bytes: Callable[[Path], int | None] = lambda _file: None,
-        proc: Path = Path("/proc"),
-    ) -> None:
-        self._fio = fio
-        self._clock = clock
-        self._stop_condition = stop_condition
-        self._on_end = on_end
-        self._device_bytes = device_bytes
-        self._device_read_bytes = device_read_bytes
-        self._proc = proc
-        self._run: _WatchedRun | None = None
+    fio: Fio
+    clock: Clock
+    stop_condition: Callable[[Profile, Path], StopCondition]
+    on_end: Callable[[WatchedWrite], None]
+    device_bytes: Callable[[Path], int | None]
+    device_read_bytes: Callable[[Path], int | None] = lambda _file: None
+    proc: Path = Path("/proc")
+    _run: "_WatchedRun | None" = None
 
     def engines(self) -> frozenset[str] | None:
-        return self._fio.engines()
+        return self.fio.engines()
 
     @property
     def is_stuck(self) -> bool:
-        return self._fio.is_stuck
+        return self.fio.is_stuck
 
     @property
     def problem(self) -> str:
-        return self._fio.problem
+        return self.fio.problem
 
     def start(self, profiles: Sequence[Profile], file: Path, limit_seconds: float) -> int | None:
-        pid = self._fio.start(profiles, file, limit_seconds)
+        pid = self.fio.start(profiles, file, limit_seconds)
         self._run = None
         last = profiles[-1] if profiles else None
         # With a number of operations, it is a minimal run on a busy host. Such a run is too short
@@ -132,43 +122,43 @@ class WatchedFio:
             # bytes.
             before = sum(profile.written_bytes_at_most for profile in profiles[:-1])
             counters = WriteCounters(
-                self._proc / str(pid) / "io",
-                lambda: self._device_bytes(file),
-                lambda: self._device_read_bytes(file),
+                self.proc / str(pid) / "io",
+                lambda: self.device_bytes(file),
+                lambda: self.device_read_bytes(file),
             )
             self._run = _WatchedRun(
                 last,
                 file,
                 counters=counters,
                 before=before,
-                may_stop=self._stop_condition(last, file),
-                clock=self._clock,
+                may_stop=self.stop_condition(last, file),
+                clock=self.clock,
             )
         return pid
 
     def wait(self, seconds: float) -> Finished | None:
         run = self._run
         if run is None:
-            return self._fio.wait(seconds)
-        until = self._clock.monotonic() + seconds
-        while (left := until - self._clock.monotonic()) > 0:
-            finished = self._fio.wait(min(left, _SAMPLE_SECONDS))
+            return self.fio.wait(seconds)
+        until = self.clock.monotonic() + seconds
+        while (left := until - self.clock.monotonic()) > 0:
+            finished = self.fio.wait(min(left, _SAMPLE_SECONDS))
             if finished is not None:
                 self._run = None
                 finished = run.finished(finished)
-                self._on_end(run.written(finished))
+                self.on_end(run.written(finished))
                 return finished
             if run.sample():
-                self._fio.end()
+                self.fio.end()
         return None
 
     def end(self) -> None:
         if self._run is not None:
             self._run.was_interrupted = True
-        self._fio.end()
+        self.fio.end()
 
     def close(self) -> None:
-        self._fio.close()
+        self.fio.close()
 
 
 class _WatchedRun:
@@ -279,6 +269,7 @@ def save_result(directory: Path, result: SlcResult) -> SlcResult | None:
     return earlier
 
 
+@dataclass(slots=True)
 class ScheduledSlc:
     """Watches the daemon's runs of the profile `slc` in all directories, and saves their results.
 
@@ -291,28 +282,18 @@ class ScheduledSlc:
     identity: returns the identity of a device, which stays equal if the device's name changes.
     """
 
-    def __init__(
-        self,
-        state: Path,
-        directories: Sequence[ProbeDirectory],
-        *,
-        clock: Clock,
-        proc: Path,
-        topology: Callable[[], Topology | None],
-        identity: Callable[[str], str],
-    ) -> None:
-        self._state = state
-        self._directories = directories
-        self._clock = clock
-        self._proc = proc
-        self._topology = topology
-        self._identity = identity
+    state: Path
+    directories: Sequence[ProbeDirectory]
+    clock: Clock
+    proc: Path
+    topology: Callable[[], Topology | None]
+    identity: Callable[[str], str]
 
     def watched(self, fio: Fio) -> Fio:
         """Returns a wrapper of fio that watches runs of `slc` and saves their results."""
         return WatchedFio(
             fio,
-            self._clock,
+            self.clock,
             stop_condition=_until_cliff,
             on_end=self._save,
             device_bytes=lambda file: self._device_sectors(file, "written_sectors"),
@@ -328,22 +309,22 @@ class ScheduledSlc:
             log.warning("no result for the write cache of %s: %s", device, written.problem)
             return
         cliff = judge_write(written, self._capacity_bytes(device))
-        drives = tuple(map(self._identity, leaves or (device,)))
+        drives = tuple(map(self.identity, leaves or (device,)))
         try:
-            save_result(self._state, SlcResult(drives, device, self._clock.wall(), cliff))
+            save_result(self.state, SlcResult(drives, device, self.clock.wall(), cliff))
         except OSError as e:
             log.warning(
                 "%s: the result of the write-cache probe cannot be saved: %s",
-                self._state,
+                self.state,
                 e.strerror or e,
             )
         log.info("write cache of %s: %s", device, cliff.result.value)
 
     def _directory_of(self, file: Path) -> ProbeDirectory | None:
-        return next((known for known in self._directories if known.path == file.parent), None)
+        return next((known for known in self.directories if known.path == file.parent), None)
 
     def _capacity_bytes(self, device: str) -> int | None:
-        topology = self._topology()
+        topology = self.topology()
         known = topology.devices.get(device) if topology else None
         return None if known is None else known.block.capacity_bytes
 
@@ -353,7 +334,7 @@ class ScheduledSlc:
         if directory is None or directory.location is None:
             return None
         try:
-            lines = diskstats.read(self._proc).value
+            lines = diskstats.read(self.proc).value
         except SourceError:
             return None
         disk = diskstats.records_by_device(lines.values()).get(directory.location.device)

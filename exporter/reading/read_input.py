@@ -45,7 +45,6 @@ _BUFFER_BYTES = 1 << 16
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 #: The keys of which smartctl's JSON contains at least one.
 _REPORT_KEYS = frozenset(
@@ -206,17 +205,6 @@ class _Assembly:
 
     introduction: the text that belongs to the document and stands before it.
     """
-
-    __slots__ = (
-        "_end_tests",
-        "_limits",
-        "_size",
-        "error",
-        "form",
-        "introduction",
-        "lines",
-        "start",
-    )
 
     def __init__(self, limits: InputLimits) -> None:
         self._limits = limits

@@ -171,11 +171,6 @@ def plain_input(document: Document) -> dict[str, Any]:
     return place
 
 
-def plain_error(document: Document) -> dict[str, Any]:
-    """Returns a document that cannot be read as one JSON object."""
-    return {"input": plain_input(document), "error": document.error}
-
-
 def _device(drive: ReadDrive) -> dict[str, Any]:
     identity, health = drive.report.identity, drive.report.health
     described = {

@@ -67,9 +67,7 @@ def _table(table: Table) -> RenderableType:
     if not table.rows:
         return _text("nothing was measured\n", "dim")
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim")
-    count = max(map(len, (table.columns, *table.rows)))
-    for number in range(count):
-        heading = table.columns[number] if number < len(table.columns) else ""
+    for number, heading in enumerate(table.columns):
         is_number = number in table.numbers
         grid.add_column(_text(heading), justify="right" if is_number else "left", overflow="fold")
     for row in table.rows:

@@ -15,11 +15,10 @@ def fitting(table: Table, width: int, gap: int) -> list[Table]:
 
     gap: the number of characters between two columns.
     """
-    count = max(map(len, (table.columns, *table.rows)))
-    cells = (table.columns, *table.rows)
+    count = len(table.columns)
+    rows = (table.columns, *table.rows)
     widths = [
-        max((columns(printable(row[n])) for row in cells if n < len(row)), default=0)
-        for n in range(count)
+        max(columns(printable(cell)) for cell in column) for column in zip(*rows, strict=True)
     ]
     keys = list(range(min(table.keys, count)))
     groups: list[list[int]] = [list(keys)]
@@ -39,7 +38,7 @@ def _part(table: Table, group: list[int]) -> Table:
     """Returns the table with these columns only."""
 
     def chosen(row: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(row[n] if n < len(row) else "" for n in group)
+        return tuple(row[n] for n in group)
 
     return replace(
         table,

@@ -76,8 +76,7 @@ def _table(table: Table) -> str:
     if not table.rows:
         return "nothing was measured\n"
     rows = [[printable(cell) for cell in row] for row in (table.columns, *table.rows)]
-    count = max(map(len, rows))
-    widths = [max(columns(row[n]) if n < len(row) else 0 for row in rows) for n in range(count)]
+    widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]
     rows.insert(1, ["-" * width for width in widths])
     return "".join(f"{_row(row, widths, table.numbers)}\n" for row in rows)
 

@@ -4,6 +4,7 @@ A hidden drive has no block device of its own, for example because a RAID contro
 volume.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -50,6 +51,12 @@ def _names(address: Address, nodes: DeviceNodes, blocks: Mapping[str, str | None
     while True:
         yield f"{name}:{address.type}" if number == 1 else f"{name}:{address.type}#{number}"
         number += 1
+
+
+def natural_order(label: str) -> tuple[str, list[tuple[int, int, str]]]:
+    """Returns a sort key for labels: nvme2n1 comes before nvme10n1, and sdb before sdaa."""
+    parts = re.findall(r"[0-9]+|[^0-9]+", label)
+    return label[:2], [(0, int(p[:18]), p) if p.isdecimal() else (1, len(p), p) for p in parts]
 
 
 def blocks_behind(

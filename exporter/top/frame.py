@@ -1,11 +1,10 @@
 """What one refresh of `top` shows: the host, its drives, and their last five minutes. Pure."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from exporter.io.drive_now import DriveNow
 from exporter.io.services import ServiceRate
-from exporter.io.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,32 +27,11 @@ class DaemonDrive:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
-    """The last samples of a drive, the oldest first. All sequences have the same length.
-
-    read_bytes, written_bytes: bytes per second.
-    read_await, write_await: mean awaits in seconds; 0 without requests.
-    verdicts: the verdict of each sample.
-    """
-
-    read_bytes: Sequence[float] = ()
-    written_bytes: Sequence[float] = ()
-    read_await: Sequence[float] = ()
-    write_await: Sequence[float] = ()
-    verdicts: Sequence[Verdict] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class DriveLine:
     """One drive in the last interval. None means unknown, or no such request.
 
     roles: the purposes of the drive, such as "mysql-data".
     mountpoints: the mountpoints of its filesystems.
-    verdict: the verdict that lasted longest in the last ten seconds.
-    read_bytes, written_bytes, reads, writes: per second.
-    read_await, write_await, flush_await: mean times of the requests that completed, in seconds.
-    queue_depth, busy_ratio: as in `DiskInterval`.
-    saturated_seconds, stalled_seconds: within the observed time of `Frame`.
     services: the busiest services, those with the most bytes first.
     """
 
@@ -62,28 +40,16 @@ class DriveLine:
     capacity_bytes: int | None = None
     roles: tuple[str, ...] = ()
     mountpoints: tuple[str, ...] = ()
-    verdict: Verdict = Verdict.NONE
-    read_bytes: float = 0.0
-    written_bytes: float = 0.0
-    reads: float = 0.0
-    writes: float = 0.0
-    read_await: float | None = None
-    write_await: float | None = None
-    flush_await: float | None = None
-    queue_depth: float = 0.0
-    busy_ratio: float = 0.0
-    saturated_seconds: float = 0.0
-    stalled_seconds: float = 0.0
     services: tuple[ServiceRate, ...] = ()
-    history: History = field(default_factory=History)
+    now: DriveNow = field(default_factory=DriveNow)
     known: DaemonDrive = field(default_factory=DaemonDrive)
 
     @property
     def slowdown(self) -> float | None:
         """The larger ratio of an await to its baseline; None if no baseline is known."""
         pairs = (
-            (self.read_await, self.known.read_baseline_seconds),
-            (self.write_await, self.known.write_baseline_seconds),
+            (self.now.read_await, self.known.read_baseline_seconds),
+            (self.now.write_await, self.known.write_baseline_seconds),
         )
         return max((a / b for a, b in pairs if a is not None and b), default=None)
 
@@ -133,25 +99,25 @@ def as_json(frame: Frame) -> dict[str, Any]:
 
 
 def _drive_json(drive: DriveLine) -> dict[str, Any]:
-    known = drive.known
+    known, now = drive.known, drive.now
     return {
         "device": drive.device,
         "model": drive.model,
         "capacity_bytes": drive.capacity_bytes,
         "roles": list(drive.roles),
         "mountpoints": list(drive.mountpoints),
-        "verdict": drive.verdict.value,
-        "read_bytes_per_second": _rounded(drive.read_bytes),
-        "written_bytes_per_second": _rounded(drive.written_bytes),
-        "reads_per_second": _rounded(drive.reads),
-        "writes_per_second": _rounded(drive.writes),
-        "read_await_seconds": _rounded(drive.read_await),
-        "write_await_seconds": _rounded(drive.write_await),
-        "flush_await_seconds": _rounded(drive.flush_await),
-        "queue_depth": _rounded(drive.queue_depth),
-        "busy_ratio": _rounded(drive.busy_ratio),
-        "saturated_seconds": _rounded(drive.saturated_seconds),
-        "stalled_seconds": _rounded(drive.stalled_seconds),
+        "verdict": now.verdict.value,
+        "read_bytes_per_second": _rounded(now.read_bytes),
+        "written_bytes_per_second": _rounded(now.written_bytes),
+        "reads_per_second": _rounded(now.reads),
+        "writes_per_second": _rounded(now.writes),
+        "read_await_seconds": _rounded(now.read_await),
+        "write_await_seconds": _rounded(now.write_await),
+        "flush_await_seconds": _rounded(now.flush_await),
+        "queue_depth": _rounded(now.queue_depth),
+        "busy_ratio": _rounded(now.busy_ratio),
+        "saturated_seconds": _rounded(now.saturated_seconds),
+        "stalled_seconds": _rounded(now.stalled_seconds),
         "services": [
             {
                 "service": rate.service,

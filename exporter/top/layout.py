@@ -83,7 +83,7 @@ def report(frame: Frame, width: int) -> list[Line]:
     if not shown:
         lines.append(line(_nothing(frame)))
     for drive in shown:
-        if drive.services or drive.saturated_seconds or drive.stalled_seconds:
+        if drive.services or drive.now.saturated_seconds or drive.now.stalled_seconds:
             lines += summary(drive, frame, width, with_chart=False)
     return [*lines, *_notes(frame, width)]
 
@@ -169,7 +169,7 @@ def detail(drive: DriveLine, frame: Frame, width: int) -> list[Line]:
     """Returns the lines about one drive."""
     size = "" if drive.capacity_bytes is None else quantity(drive.capacity_bytes, "B")
     about = (drive.model or "model unknown", size, *drive.roles, *drive.mountpoints[:3])
-    history, known = drive.history, drive.known
+    io, known = drive.now, drive.known
     chart = max(width - 48, 10)
 
     def curve(name: str, now: str, values: Sequence[float], largest: str) -> Line:
@@ -185,24 +185,24 @@ def detail(drive: DriveLine, frame: Frame, width: int) -> list[Line]:
                 f"{compact(max(values, default=0) / 1e6)} MB/s",
             )
             for name, rate, count, values in (
-                ("read", drive.read_bytes, drive.reads, history.read_bytes),
-                ("write", drive.written_bytes, drive.writes, history.written_bytes),
+                ("read", io.read_bytes, io.reads, io.read_column),
+                ("write", io.written_bytes, io.writes, io.written_column),
             )
         ),
         *(
             curve(name, _await(now, base), values, f"{milliseconds(max(values, default=0))} ms")
             for name, now, base, values in (
-                ("r await", drive.read_await, known.read_baseline_seconds, history.read_await),
-                ("w await", drive.write_await, known.write_baseline_seconds, history.write_await),
+                ("r await", io.read_await, known.read_baseline_seconds, io.read_await_column),
+                ("w await", io.write_await, known.write_baseline_seconds, io.write_await_column),
             )
         ),
         line(
-            f" {'verdict':8}{table.verdict_text(drive.verdict):>22} ",
-            Span(verdict_strip(history.verdicts, chart), Style.VERDICT),
+            f" {'verdict':8}{table.verdict_text(io.verdict):>22} ",
+            Span(verdict_strip(io.statuses, chart), Style.VERDICT),
         ),
         line(
-            f" {'now':8}queue {compact(drive.queue_depth)} · busy {percent(drive.busy_ratio)} · "
-            f"flush {milliseconds(drive.flush_await)} ms · {_saturated(drive, frame)}"
+            f" {'now':8}queue {compact(io.queue_depth)} · busy {percent(io.busy_ratio)} · "
+            f"flush {milliseconds(io.flush_await)} ms · {_saturated(drive, frame)}"
         ),
     ]
     if drive.services:
@@ -237,9 +237,9 @@ def _nothing(frame: Frame) -> str:
 
 
 def _saturated(drive: DriveLine, frame: Frame) -> str:
-    seconds = f"{drive.saturated_seconds:.0f} s saturated"
-    if drive.stalled_seconds:
-        seconds += f", {drive.stalled_seconds:.0f} s stalled"
+    seconds = f"{drive.now.saturated_seconds:.0f} s saturated"
+    if drive.now.stalled_seconds:
+        seconds += f", {drive.now.stalled_seconds:.0f} s stalled"
     return f"{seconds} of {frame.observed_seconds:.0f}"
 
 
@@ -249,8 +249,8 @@ def _await(now: float | None, baseline: float | None) -> str:
 
 
 def _awaits(drive: DriveLine) -> list[float]:
-    history = drive.history
-    return [max(pair) for pair in zip(history.read_await, history.write_await, strict=True)]
+    columns = drive.now.read_await_column, drive.now.write_await_column
+    return list(map(max, *columns))
 
 
 def _service(rate: ServiceRate) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from exporter.config.settings import Settings, device_filter
-from exporter.io import recent_activity
 from exporter.io.activity import DiskActivity
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
-from exporter.io.recent_activity import SATURATED, STALLED, RecentActivity
+from exporter.io.drive_now import drive_now
+from exporter.io.recent_activity import RecentActivity
 from exporter.io.sampler import Sampler
 from exporter.io.service_watch import ServiceWatch
 from exporter.io.survey import TopologySurvey
@@ -19,7 +19,7 @@ from exporter.linux.topology import Topology
 from exporter.runtime.clock import Clock
 from exporter.runtime.collector_status import CollectorStatus
 from exporter.runtime.printable import printable
-from exporter.top.frame import DaemonDrive, DriveLine, Frame, History
+from exporter.top.frame import DaemonDrive, DriveLine, Frame
 
 #: Minimum time between two readings of the services' I/O, in seconds. A reading of 500 control
 #: groups takes about 10 ms of CPU time.
@@ -111,40 +111,11 @@ class LiveHost:
     def _drive(
         self, name: str, activity: DiskActivity, recent: RecentActivity, known: DaemonDrive
     ) -> DriveLine:
-        line = self._identified(DriveLine(name, known=known))
-        line = replace(
-            line,
-            verdict=activity.verdict.value(self._clock.monotonic()),
-            services=self._services.rates.get(name, ()),
-        )
-        samples = recent.drive(name)
-        if samples is None:
-            return line
-        statuses = samples.statuses(recent.taken)
-        column, taken = samples.column, recent.taken
-        line = replace(
-            line,
-            saturated_seconds=recent_activity.counted(statuses, SATURATED) * self._interval,
-            stalled_seconds=recent_activity.counted(statuses, STALLED) * self._interval,
-            history=History(
-                *(column(0, taken), column(1, taken), column(2, taken), column(3, taken)),
-                tuple(recent_activity.verdicts(statuses)),
-            ),
-        )
-        if samples.last_number != recent.number:
-            return line
-        io = samples.last
+        now = self._clock.monotonic()
         return replace(
-            line,
-            read_bytes=io.read_bytes / io.seconds,
-            written_bytes=io.written_bytes / io.seconds,
-            reads=io.reads / io.seconds,
-            writes=io.writes / io.seconds,
-            read_await=io.read_seconds / io.reads if io.reads else None,
-            write_await=io.write_seconds / io.writes if io.writes else None,
-            flush_await=io.flush_seconds / io.flushes if io.flushes else None,
-            queue_depth=io.queue_depth,
-            busy_ratio=io.busy_ratio,
+            self._identified(DriveLine(name, known=known)),
+            now=drive_now(name, activity, recent, now, self._interval),
+            services=self._services.rates.get(name, ()),
         )
 
     def _identified(self, line: DriveLine) -> DriveLine:

@@ -33,7 +33,6 @@ _SEQUENCES = {
     "\b": Key.BACKSPACE,
 }
 
-_LONGEST_FIRST = sorted(_SEQUENCES, key=len, reverse=True)
 
 _ENTER = "\x1b[?1049h\x1b[?25l\x1b[2J"
 _LEAVE = "\x1b[0m\x1b[?25h\x1b[?1049l"

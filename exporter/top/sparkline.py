@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from exporter.io.recent_activity import verdicts
 from exporter.io.verdict import Verdict
 
 _LEVELS = "▁▂▃▄▅▆▇█"
@@ -19,27 +20,25 @@ VERDICT_LETTERS = {
 }
 
 
-def sparkline(values: Sequence[float], width: int, largest: float = 0.0) -> str:
+def sparkline(values: Sequence[float], width: int) -> str:
     """Returns `width` characters whose heights are the values, the last one at the right.
 
     With more values than characters, each character is the largest of several values. With fewer,
     the line begins with spaces.
-
-    largest: the value of the full height; 0 means the largest of the values.
     """
     groups = _groups(len(values), width)
     heights = [max(values[begin:end]) for begin, end in groups]
-    top = largest or max(heights, default=0.0)
+    top = max(heights, default=0.0)
     last = len(_LEVELS) - 1
     line = "".join(_LEVELS[min(round(h / top * last), last) if top > 0 else 0] for h in heights)
     return line.rjust(width)
 
 
-def verdict_strip(verdicts: Sequence[Verdict], width: int) -> str:
+def verdict_strip(statuses: bytes, width: int) -> str:
     """Returns `width` letters. Each is the most frequent verdict of its time other than none."""
-    letters = []
-    for begin, end in _groups(len(verdicts), width):
-        found = [each for each in verdicts[begin:end] if each is not Verdict.NONE]
+    letters, each = [], list(verdicts(statuses))
+    for begin, end in _groups(len(each), width):
+        found = [verdict for verdict in each[begin:end] if verdict is not Verdict.NONE]
         verdict = max(found, key=found.count, default=Verdict.NONE)
         letters.append(VERDICT_LETTERS[verdict])
     return "".join(letters).rjust(width)

@@ -83,27 +83,28 @@ def row(drive: DriveLine, width: int, *, is_selected: bool) -> Line:
     """Returns the line of a drive."""
     w = widths(width)
     style = Style.BOLD if is_selected else Style.PLAIN
-    idle = not (drive.reads or drive.writes or drive.queue_depth)
+    now = drive.now
+    idle = not (now.reads or now.writes or now.queue_depth)
     numbers = (
-        compact(drive.read_bytes / _BYTES_PER_MB),
-        compact(drive.written_bytes / _BYTES_PER_MB),
-        compact(drive.reads),
-        compact(drive.writes),
-        milliseconds(drive.read_await),
-        milliseconds(drive.write_await),
-        milliseconds(drive.flush_await),
-        compact(drive.queue_depth),
+        compact(now.read_bytes / _BYTES_PER_MB),
+        compact(now.written_bytes / _BYTES_PER_MB),
+        compact(now.reads),
+        compact(now.writes),
+        milliseconds(now.read_await),
+        milliseconds(now.write_await),
+        milliseconds(now.flush_await),
+        compact(now.queue_depth),
     )
-    busy = f"{drive.busy_ratio * 100:.0f}%"
-    is_busy = drive.busy_ratio >= _BUSY_RATIO
+    busy = f"{now.busy_ratio * 100:.0f}%"
+    is_busy = now.busy_ratio >= _BUSY_RATIO
     cells = "".join(
         f" {text:>{size - 1}}" for text, (_, size) in zip(numbers, _NUMBERS, strict=False)
     )
     parts: list[str | Span] = [
         Span(f"{'›' if is_selected else ' '}{fitted(drive.device, w.device - 1)} ", style),
         f"{fitted(role_of(drive), w.role - 1)} " if w.role else "",
-        Span(f"{fitted(verdict_text(drive.verdict, w.verdict - 1), w.verdict)}", Style.VERDICT)
-        if drive.verdict is not Verdict.NONE
+        Span(f"{fitted(verdict_text(now.verdict, w.verdict - 1), w.verdict)}", Style.VERDICT)
+        if now.verdict is not Verdict.NONE
         else fitted("-", w.verdict),
         Span(cells, Style.QUIET if idle else Style.PLAIN),
         Span(f"{busy:>{_NUMBERS[-1][1]}}", Style.WARNING if is_busy else Style.PLAIN),
@@ -139,8 +140,8 @@ def services_text(services: Sequence[ServiceRate], count: int) -> str:
 
 def throughput(drive: DriveLine) -> list[float]:
     """Returns the bytes per second, read and written, of each sample."""
-    history = drive.history
-    return [r + w for r, w in zip(history.read_bytes, history.written_bytes, strict=True)]
+    now = drive.now
+    return [r + w for r, w in zip(now.read_column, now.written_column, strict=True)]
 
 
 def slowdown(ratio: float | None) -> str:

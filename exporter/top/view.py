@@ -36,11 +36,11 @@ class Order(Enum):
 
 
 _VALUES: dict[Order, Callable[[DriveLine], float]] = {
-    Order.VERDICT: lambda d: d.verdict is not Verdict.NONE,
-    Order.BUSY: lambda d: d.busy_ratio,
-    Order.BYTES: lambda d: d.read_bytes + d.written_bytes,
-    Order.REQUESTS: lambda d: d.reads + d.writes,
-    Order.AWAIT: lambda d: max(d.read_await or 0.0, d.write_await or 0.0),
+    Order.VERDICT: lambda d: d.now.verdict is not Verdict.NONE,
+    Order.BUSY: lambda d: d.now.busy_ratio,
+    Order.BYTES: lambda d: d.now.read_bytes + d.now.written_bytes,
+    Order.REQUESTS: lambda d: d.now.reads + d.now.writes,
+    Order.AWAIT: lambda d: max(d.now.read_await or 0.0, d.now.write_await or 0.0),
     Order.NAME: lambda _: 0.0,
 }
 
@@ -102,7 +102,7 @@ class View:
             (
                 drive
                 for drive in drives
-                if (not self.only_verdicts or drive.verdict is not Verdict.NONE)
+                if (not self.only_verdicts or drive.now.verdict is not Verdict.NONE)
                 and wanted in " ".join((drive.device, *drive.roles, drive.model or "")).lower()
             ),
             key=lambda drive: (-value(drive), natural(drive.device)),

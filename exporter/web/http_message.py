@@ -23,10 +23,6 @@ _ABSOLUTE_PREFIX = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
 #: different ones.
 _NOT_REPEATABLE = frozenset({"host", "authorization", "content-length", "content-type"})
 
-#: Names in the field Date. Those of strftime depend on the locale. email.utils needs 0.4 MB.
-_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-
 _PLAIN = "text/plain; charset=utf-8"
 
 
@@ -177,14 +173,15 @@ def _date(unix_time: float) -> dict[str, str]:
 
 
 def _http_date(unix_time: float) -> str:
-    """Returns a time in the format of HTTP (RFC 9110, 5.6.7), which is English in every locale."""
+    """Returns a time in the format of HTTP (RFC 9110, 5.6.7).
+
+    The names of strftime are English, because no code sets the locale of times. email.utils would
+    need 0.4 MB.
+    """
     at = time.gmtime(unix_time)
     if not 1 <= at.tm_year <= 9999:
         raise ValueError("the year does not have four digits")
-    return (
-        f"{_WEEKDAYS[at.tm_wday]}, {at.tm_mday:02} {_MONTHS[at.tm_mon - 1]} {at.tm_year:04}"
-        f" {at.tm_hour:02}:{at.tm_min:02}:{at.tm_sec:02} GMT"
-    )
+    return time.strftime(f"%a, %d %b {at.tm_year:04} %H:%M:%S GMT", at)
 
 
 def _fields(lines: list[bytes]) -> dict[str, str]:

@@ -1,12 +1,14 @@
 """Builds the responses of the exporter: /metrics, the pages for people, and the health checks."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 
 from exporter.metrics.page import PageCache
 from exporter.web.http_message import Request, Response, plain_response
 
 
+@dataclass(frozen=True, slots=True)
 class Site:
     """Builds the response to a request according to its path.
 
@@ -16,23 +18,16 @@ class Site:
     live: returns the response to a request for a page for people; None for another path.
     """
 
-    def __init__(
-        self,
-        pages: PageCache,
-        problem: Callable[[], str],
-        is_ready: Callable[[], bool],
-        live: Callable[[Request], Response | None] = lambda _request: None,
-    ) -> None:
-        self._pages = pages
-        self._problem = problem
-        self._is_ready = is_ready
-        self._live = live
+    pages: PageCache
+    problem: Callable[[], str]
+    is_ready: Callable[[], bool]
+    live: Callable[[Request], Response | None]
 
     def respond(self, request: Request) -> Response:
         """Returns the response to a request; an unknown path gets 404."""
         if request.path == "/metrics":
             return self._metrics(request)
-        return self._live(request) or plain_response(
+        return self.live(request) or plain_response(
             HTTPStatus.NOT_FOUND, "Not found. The metrics are at /metrics."
         )
 
@@ -44,7 +39,7 @@ class Site:
         return {"/-/healthy": self._healthy, "/-/ready": self._ready}
 
     def _metrics(self, request: Request) -> Response:
-        page = self._pages.page(
+        page = self.pages.page(
             request.headers.get("accept", ""), request.headers.get("accept-encoding", "")
         )
         headers = [("Vary", "Accept, Accept-Encoding")]
@@ -53,11 +48,11 @@ class Site:
         return Response(HTTPStatus.OK, page.content_type, page.body, tuple(headers))
 
     def _healthy(self) -> Response:
-        if problem := self._problem():
+        if problem := self.problem():
             return plain_response(HTTPStatus.SERVICE_UNAVAILABLE, f"Unhealthy: {problem}.")
         return plain_response(HTTPStatus.OK, "Healthy.")
 
     def _ready(self) -> Response:
-        if not self._is_ready():
+        if not self.is_ready():
             return plain_response(HTTPStatus.SERVICE_UNAVAILABLE, "Not ready: no sample yet.")
         return plain_response(HTTPStatus.OK, "Ready.")

@@ -16,7 +16,6 @@ from exporter.cli import command_parser
 from exporter.cli import settings as settings_of
 from exporter.commands.common import system_tools
 from exporter.commands.probe_setup import disable_probes, enable_probes, mysql_places, settings_text
-from exporter.commands.probe_setup.disable_probes import RemovalRequest
 from exporter.commands.probe_setup.enable_probes import SetupRequest, yearly_bytes
 from exporter.commands.probe_setup.settings_text import with_directories, without_directories
 from exporter.commands.probe_setup.system_files import (
@@ -162,7 +161,7 @@ def test_the_unit_is_restarted_where_systemd_runs(place: Place) -> None:
     assert "restarted ssd-exporter" in out.getvalue()
 
     out, failing = io.StringIO(), Systemctl("systemctl: not found")
-    assert 0 == disable_probes.run(RemovalRequest(), files, failing, out)
+    assert 0 == disable_probes.run(files, failing, out, dry_run=False)
     assert "run: systemctl daemon-reload && systemctl restart ssd-exporter" in out.getvalue()
     assert not place.directory.exists()
 

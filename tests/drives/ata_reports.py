@@ -4,12 +4,19 @@ Structure and names are those of smartctl's documented output and of its drive d
 numbers are made up.
 """
 
+from collections.abc import Sequence
+
 from hypothesis import strategies as st
 
+from exporter.drives.ata_endurance import ata_endurance
 from exporter.drives.fields import Fields
-from exporter.drives.health import AtaAttribute, DriveIdentity, Protocol
+from exporter.drives.health import AtaAttribute, DriveIdentity, Endurance, Protocol
 
 NOTHING = Fields({})
+
+
+def family_endurance(identity: DriveIdentity, table: Sequence[AtaAttribute]) -> Endurance | None:
+    return ata_endurance(NOTHING, identity, table)
 
 
 def drive(

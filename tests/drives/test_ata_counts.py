@@ -3,10 +3,10 @@
 import pytest
 from hypothesis import given
 
-from exporter.drives.ata import AtaCounts, ata_counts, event_count
-from exporter.drives.ata_count_table import COUNT_RULES
+from exporter.drives.ata import ata_counts, event_count
+from exporter.drives.ata_count_table import COUNT_RULES, COUNTERS
 from exporter.drives.fields import Fields
-from exporter.drives.health import AtaAttribute, DriveIdentity
+from exporter.drives.health import AtaAttribute, DriveHealth, DriveIdentity
 from exporter.drives.makes import MAKES
 from tests.drives.ata_reports import NOTHING, drive, drives, row, statistics, tables
 
@@ -14,10 +14,11 @@ INTEL = drive("Intel S3520 Series SSDs")
 SAMSUNG = drive("Samsung based SSDs")
 MICRON = drive("Micron 5100 / 52x0 / 5300 / 5400 SSDs")
 PHISON = drive("Phison Driven SSDs", "KINGSTON SA400S37240G")
+_FIELDS = (*COUNTERS, "spare_ratio", "spare_threshold_ratio")
 DISK = drive("Example Barracuda 9", "ST9000EX001", rotational=True)
 
 
-def counted(identity: DriveIdentity, *table: AtaAttribute) -> AtaCounts:
+def counted(identity: DriveIdentity, *table: AtaAttribute) -> DriveHealth:
     return ata_counts(NOTHING, identity, table)
 
 
@@ -92,9 +93,7 @@ def test_an_attribute_that_the_database_names_is_counted(
 ) -> None:
     counts = counted(drive("Example Flash Works SSDs"), row(number, name, raw=7))
     assert {counter: 7} == {
-        field: getattr(counts, field)
-        for field in AtaCounts.__slots__
-        if getattr(counts, field) is not None
+        field: getattr(counts, field) for field in _FIELDS if getattr(counts, field) is not None
     }
 
 
@@ -220,7 +219,7 @@ def test_p2_an_id_with_another_name_is_not_counted(
 def test_p8_error_log_entries_are_not_media_errors() -> None:
     """Harmless commands add entries, and so does a command that the drive does not support."""
     log = {"ata_smart_error_log": {"summary": {"count": 4_711, "logged_count": 5}}}
-    assert AtaCounts() == ata_counts(Fields(log), SAMSUNG, [])
+    assert DriveHealth() == ata_counts(Fields(log), SAMSUNG, [])
 
 
 def test_head_retracts_are_not_unsafe_shutdowns() -> None:
@@ -240,7 +239,7 @@ def test_a_hard_disk_has_no_flash_counters_and_no_spare() -> None:
         row(199, "UDMA_CRC_Error_Count", 200, 6),
         row(232, "Available_Reservd_Space", 100),
     )
-    expected = AtaCounts(
+    expected = DriveHealth(
         media_errors=1, reallocated_sectors=8, pending_sectors=2, interface_errors=6
     )
     assert expected == counts
@@ -306,7 +305,7 @@ def test_any_table_yields_counts_in_range(
     identity: DriveIdentity, table: tuple[AtaAttribute, ...]
 ) -> None:
     counts = ata_counts(NOTHING, identity, table)
-    for field in AtaCounts.__slots__:
+    for field in _FIELDS:
         found = getattr(counts, field)
         most = 1 if field.endswith("_ratio") else (1 << 32) - 2
         assert found is None or 0 <= found <= most
@@ -342,6 +341,6 @@ def test_counts_of_100_are_percentages_if_all_failures_are_100() -> None:
         row(181, "Program_Fail_Cnt_Total", 100, 100),
         row(182, "Erase_Fail_Count_Total", 100, 100),
     ]
-    assert AtaCounts() == ata_counts(NOTHING, SAMSUNG, table)
+    assert DriveHealth() == ata_counts(NOTHING, SAMSUNG, table)
     counts = ata_counts(NOTHING, SAMSUNG, table[:1])
     assert 100 == counts.reallocated_sectors

@@ -6,14 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.drives.ata_endurance import ata_endurance, family_endurance
+from exporter.drives.ata_endurance import ata_endurance
 from exporter.drives.controllers import CONTROLLERS
 from exporter.drives.fields import Fields, Json
 from exporter.drives.health import AtaAttribute, DriveIdentity, Endurance, EnduranceSource
 from exporter.drives.makes import MAKES, identify_makes
 from exporter.drives.wear_formulas import FORMULAS
 from exporter.drives.wear_table import WEAR_RULES
-from tests.drives.ata_reports import NOTHING, drive, drives, row, statistics, tables
+from tests.drives.ata_reports import (
+    NOTHING,
+    drive,
+    drives,
+    family_endurance,
+    row,
+    statistics,
+    tables,
+)
 from tests.drives.controller_examples import EXAMPLES
 
 SAMSUNG = drive("Samsung based SSDs", "Samsung SSD 860 EVO 500GB")
@@ -640,7 +648,6 @@ def test_any_table_yields_a_ratio_in_range_or_none(
     identity: DriveIdentity, table: tuple[AtaAttribute, ...], standard: int
 ) -> None:
     for found in (
-        family_endurance(identity, table),
         ata_endurance(NOTHING, identity, table),
         ata_endurance(statistics((7, 8, standard)), identity, table),
     ):

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.drives.ata_endurance import ata_endurance, family_endurance
+from exporter.drives.ata_endurance import ata_endurance
 from exporter.drives.controllers import CONTROLLERS, Make
 from exporter.drives.health import AtaAttribute, Endurance, EnduranceSource
 from exporter.drives.makes import identify_makes
-from tests.drives.ata_reports import NOTHING, drive, row, statistics
+from tests.drives.ata_reports import drive, family_endurance, row, statistics
 from tests.drives.controller_examples import (
     EXAMPLES,
     Example,
@@ -205,8 +205,3 @@ def test_a_rejected_value_is_recorded_with_its_reason() -> None:
 def test_any_statistic_of_any_controller_yields_a_ratio_or_none(percent: int, make: str) -> None:
     endurance = used(make, percent)
     assert endurance is None or 0 <= endurance.used_ratio <= 5
-
-
-def test_without_statistics_the_rule_is_used() -> None:
-    identity, table = controller_drive("phison")
-    assert ata_endurance(NOTHING, identity, table) == family_endurance(identity, table)

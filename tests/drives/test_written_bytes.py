@@ -8,9 +8,15 @@ from hypothesis import strategies as st
 
 from exporter.drives import smart_report
 from exporter.drives.controllers import CONTROLLERS
-from exporter.drives.health import AtaAttribute, DriveIdentity, UnitSource, WrittenBytes
+from exporter.drives.health import (
+    AtaAttribute,
+    DriveHealth,
+    DriveIdentity,
+    UnitSource,
+    WrittenBytes,
+)
 from exporter.drives.makes import MAKES
-from exporter.drives.written_bytes import AtaWritten, ata_written, unit_matches_kernel
+from exporter.drives.written_bytes import ata_written, unit_matches_kernel
 from exporter.drives.written_table import (
     GIB,
     GIB_OR_SECTOR,
@@ -70,7 +76,7 @@ DRIVES = {
 }
 
 
-def counted(written: AtaWritten, counter: str) -> WrittenBytes | None:
+def counted(written: DriveHealth, counter: str) -> WrittenBytes | None:
     found = getattr(written, counter)
     assert found is None or isinstance(found, WrittenBytes)
     return found
@@ -262,7 +268,7 @@ def test_more_than_the_flash_can_endure_is_rejected() -> None:
 def test_a_name_alone_yields_no_bytes(name: str, number: int) -> None:
     """smartctl gives attribute 241 of an unknown drive the name Total_LBAs_Written."""
     identity = drive("Example Flash Works SSDs")
-    assert AtaWritten() == ata_written(NOTHING, identity, [row(number, name, raw=7)])
+    assert DriveHealth() == ata_written(NOTHING, identity, [row(number, name, raw=7)])
 
 
 def test_a_hard_disk_counts_logical_sectors() -> None:
@@ -276,7 +282,7 @@ def test_a_hard_disk_counts_logical_sectors() -> None:
 
 @pytest.mark.parametrize("raw", [0, 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF, 1 << 63])
 def test_an_invalid_count_is_none(raw: int) -> None:
-    assert AtaWritten() == ata_written(NOTHING, SAMSUNG, [row(241, "Total_LBAs_Written", raw=raw)])
+    assert DriveHealth() == ata_written(NOTHING, SAMSUNG, [row(241, "Total_LBAs_Written", raw=raw)])
 
 
 def test_the_attribute_is_used_if_the_statistic_is_0() -> None:

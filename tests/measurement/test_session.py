@@ -98,7 +98,7 @@ def test_a_stuck_fio_keeps_the_lock_and_the_file(host: Host) -> None:
     lender = None
     with host.measuring() as measurement:
         file = measurement.prepare_file("file", 4 * MIB, fill=False)
-        with measurement._lock_session.lock.inheritable():  # as in `run_fio`
+        with measurement._lock.inheritable():  # as in `run_fio`
             lender = subprocess.Popen(["sleep", "60"], close_fds=False)
         host.fio.is_stuck = True
     try:
@@ -206,10 +206,8 @@ def test_bench_reports_results_from_before_the_budget_became_unwritable(
     host.fio.answer = breaking_state(host, after=2)
     matrix = Matrix((16384,), (1, 2, 4), (Rw.RANDREAD,), 4 * MIB, 1.0)
     out = io.StringIO()
-    wanted = bench.BenchRequest(
-        MeasurementOptions(host.place.directory, yes=True), matrix, as_json=True
-    )
-    assert 3 == bench.run(host.settings, wanted, host.edges(), out)
+    options = MeasurementOptions(host.place.directory, yes=True, as_json=True)
+    assert 3 == bench.run(host.settings, options, matrix, host.edges(), out)
     data = json.loads(out.getvalue())["data"]
     assert "probe-budget.json" in data["problem"]
 
@@ -218,7 +216,7 @@ def test_steady_state_reports_rounds_from_before_the_budget_became_unwritable(ho
     host.fio.answer = breaking_state(host, after=3)
     out = io.StringIO()
     wanted = steady_state_command.SteadyStateRequest(
-        MeasurementOptions(host.place.directory, yes=True), "page_read", 6, as_json=True
+        MeasurementOptions(host.place.directory, yes=True, as_json=True), "page_read", 6
     )
     assert 3 == steady_state_command.run(host.settings, wanted, host.edges(), out)
     (found,) = json.loads(out.getvalue())["data"]["series"]
@@ -231,10 +229,8 @@ BURST = "[probe.profile.burst]\nsize_bytes = 16777216\n"
 
 def burst(host: Host) -> int:
     host.place.config.write_text(BURST + SMALL + GATE)
-    wanted = probe_command.ProbeRequest(
-        MeasurementOptions(host.place.directory, yes=True), "burst", as_json=True
-    )
-    return probe_command.run(host.settings, wanted, host.edges(), io.StringIO())
+    options = MeasurementOptions(host.place.directory, yes=True, as_json=True)
+    return probe_command.run(host.settings, options, "burst", host.edges(), io.StringIO())
 
 
 def test_after_a_burst_the_file_is_shortened_to_what_the_daemon_fills(host: Host) -> None:
@@ -280,7 +276,7 @@ def test_after_rounds_of_a_burst_the_daemon_s_file_is_shortened_too(host: Host) 
         f'[probe]\ndirectory = "{host.place.directory}"\n{BURST}{SMALL}{GATE}'
     )
     wanted = steady_state_command.SteadyStateRequest(
-        MeasurementOptions(yes=True), "burst", 5, as_json=True
+        MeasurementOptions(yes=True, as_json=True), "burst", 5
     )
     assert 0 == steady_state_command.run(host.settings, wanted, host.edges(), io.StringIO())
     assert 8 * MIB == host.fio.files[0].stat().st_size
@@ -289,10 +285,8 @@ def test_after_rounds_of_a_burst_the_daemon_s_file_is_shortened_too(host: Host) 
 def test_a_profile_that_does_not_extend_the_file_does_not_shorten_it(host: Host) -> None:
     host.place.config.write_text(SMALL.replace("8388608", "16777216", 1) + GATE)
     for name in ("fsync", "page_read"):
-        wanted = probe_command.ProbeRequest(
-            MeasurementOptions(host.place.directory, yes=True), name, as_json=True
-        )
-        assert 0 == probe_command.run(host.settings, wanted, host.edges(), io.StringIO())
+        options = MeasurementOptions(host.place.directory, yes=True, as_json=True)
+        assert 0 == probe_command.run(host.settings, options, name, host.edges(), io.StringIO())
     assert 16 * MIB == host.fio.files[-1].stat().st_size
 
 

@@ -22,13 +22,14 @@ from exporter.drives.health import (
 )
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.drive_events import DriveEvent, EventKind
+from exporter.io.drive_now import DriveNow
 from exporter.io.recent_activity import SAMPLES, SATURATED, VERDICTS
 from exporter.io.services import OTHER, ServiceRate
 from exporter.io.verdict import Verdict
 from exporter.linux.block import QueueSettings
 from exporter.pages import judgement
 from exporter.pages.page_texts import counted
-from exporter.pages.views import DriveFacts, DriveNow, HostNow, HostView, Mounted
+from exporter.pages.views import DriveFacts, HostNow, HostView, Mounted
 from exporter.smart.drive_problems import CheckThresholds, problems
 
 DAY = 86400.0

@@ -6,10 +6,10 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exporter.io.drive_now import DriveNow
 from exporter.io.recent_activity import SAMPLES, VERDICTS
 from exporter.io.verdict import Verdict
 from exporter.pages import charts, live_texts, page_texts
-from exporter.pages.views import DriveNow
 from exporter.pages.wear_chart import wear_chart
 from tests.fuzz import examples
 

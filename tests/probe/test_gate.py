@@ -47,7 +47,6 @@ def test_an_idle_host_is_probed() -> None:
         ({"is_stuck": True}, Reason.STUCK),
         ({"is_locked": True}, Reason.LOCKED),
         ({"unsuitable": "tmpfs is in memory"}, Reason.FILESYSTEM),
-        ({"start_seconds": 1.0}, Reason.TOO_EARLY),
         ({"host_uptime_seconds": 599.0}, Reason.TOO_EARLY),
         ({"is_rebuilding": True}, Reason.REBUILDING),
         ({"endurance_used_ratio": 0.8}, Reason.WORN),
@@ -90,7 +89,7 @@ def test_unknown_and_irrelevant_values_do_not_prevent_a_probe(changes: dict[str,
 
 
 def test_an_on_demand_probe_ignores_the_delay_after_a_start() -> None:
-    assert reason(is_on_demand=True, start_seconds=300.0, host_uptime_seconds=10.0) is None
+    assert reason(is_on_demand=True, host_uptime_seconds=10.0) is None
     assert Reason.BUSY == reason(is_on_demand=True, busy_ratio=0.9)
 
 
@@ -112,7 +111,7 @@ def test_only_skips_for_load_lead_to_a_minimal_run(expected: Reason) -> None:
 
 def test_lasting_reasons_come_before_temporary_ones() -> None:
     assert Reason.UNACKNOWLEDGED == reason(is_unacknowledged=True, is_locked=True, busy_ratio=1.0)
-    assert Reason.FILESYSTEM == reason(unsuitable="nfs", start_seconds=5.0, busy_ratio=1.0)
+    assert Reason.FILESYSTEM == reason(unsuitable="nfs", host_uptime_seconds=5.0, busy_ratio=1.0)
 
 
 def test_the_message_contains_the_value_and_the_limit() -> None:

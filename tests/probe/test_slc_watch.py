@@ -308,7 +308,7 @@ def test_without_a_state_directory_only_the_result_is_lost(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig = Scheduled(tmp_path)
-    rig.slc._state = tmp_path / "none"
+    rig.slc.state = tmp_path / "none"
     rig.over(WatchedWrite(SCHEDULED_SLC, rig.file, FALLS, was_interrupted=False))
     assert "cannot be saved" in caplog.text
 

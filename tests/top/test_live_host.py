@@ -30,7 +30,7 @@ def test_a_load_moves_the_numbers(slow_disk: SlowDisk) -> None:
         clock.sleep(0.5)
         host.tick()
         (idle,) = host.frame({}).drives
-        found = (idle.device, idle.writes, idle.busy_ratio, idle.verdict)
+        found = (idle.device, idle.now.writes, idle.now.busy_ratio, idle.now.verdict)
         return found == (name, 0, 0, Verdict.NONE)
 
     wait_until(is_idle)  # udev may read a new device
@@ -41,14 +41,14 @@ def test_a_load_moves_the_numbers(slow_disk: SlowDisk) -> None:
             end = around(slow_disk.written_bytes, host.tick)
             (busy,) = host.frame({name: BASELINE}).drives
             lowest, highest = rate_bounds(start, end)
-            assert lowest <= busy.written_bytes <= highest
-            assert busy.write_await is not None
+            assert lowest <= busy.now.written_bytes <= highest
+            assert busy.now.write_await is not None
             start = end
     assert lowest > 0
-    assert busy.writes > 0
+    assert busy.now.writes > 0
     assert busy.slowdown is not None
-    assert max(busy.history.written_bytes) > 0
-    assert len(busy.history.verdicts) == len(busy.history.read_bytes)
+    assert max(busy.now.written_column) > 0
+    assert len(busy.now.statuses) == len(busy.now.read_column)
 
 
 def test_the_values_as_json(slow_disk: SlowDisk) -> None:

@@ -166,7 +166,7 @@ def test_both_services_are_named_in_the_right_proportion(
     assert 1.5 == pytest.approx(ratio, rel=0.25), "the ratio of the limits"
     start, end = ticks[1:]
     lowest, highest = rate_bounds(start, end)
-    assert lowest <= drive.read_bytes <= highest
+    assert lowest <= drive.now.read_bytes <= highest
     shortest, longest = end.seconds[0] - start.seconds[1], end.seconds[1] - start.seconds[0]
     of_services = sum(rate.bytes for rate in drive.services)
     assert sum(last.values()) / longest <= of_services <= sum(last.values()) / shortest

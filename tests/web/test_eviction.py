@@ -6,8 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from exporter.web.client_network import network_of
-from exporter.web.connection import Connection
+from exporter.web.connection import Connection, network_of
 from exporter.web.eviction import connection_to_evict
 from tests.web.http_client import PATIENT
 

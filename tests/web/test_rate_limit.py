@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.web.rate_limit import RateLimit
+from exporter.web.security import RateLimit
 from tests.web.http_client import GET, PAGE, connect, read_response, send_request, serving
 
 Write = Callable[[str], Path]

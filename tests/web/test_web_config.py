@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.runtime.errors import ConfigError
-from exporter.web.rate_limit import RateLimit
-from exporter.web.security import load_security
+from exporter.web.security import RateLimit, load_security
 from exporter.web.web_config import TlsConfig, WebConfig, parse, read
 
 HASH = "$2y$10$" + "a" * 53

@@ -6,9 +6,9 @@ call completes one that was killed.
 
 import argparse
 import sys
-from dataclasses import dataclass
 from typing import TextIO
 
+from exporter.commands.common import say
 from exporter.commands.probe_setup import exporter_service, settings_text, system_files
 from exporter.commands.probe_setup.enable_probes import setup_files
 from exporter.commands.probe_setup.system_files import SetupFiles
@@ -16,21 +16,15 @@ from exporter.commands.registry import Command
 from exporter.config.settings import Settings
 from exporter.programs.command import Runner, SystemRunner
 from exporter.runtime.errors import ConfigError
-from exporter.runtime.printable import printable
 
 
-@dataclass(frozen=True, slots=True)
-class RemovalRequest:
-    """What to undo. dry_run: print what would change, and change nothing."""
-
-    dry_run: bool = False
-
-
-def run(request: RemovalRequest, files: SetupFiles, runner: Runner, out: TextIO) -> int:
+def run(files: SetupFiles, runner: Runner, out: TextIO, *, dry_run: bool) -> int:
     """Disable scheduled probes. Returns the exit status 0.
 
     The setting, the drop-in and the directories of `enable-probes` are removed. The budget of
     written bytes stays, because the drive stays worn.
+
+    dry_run: print what would change, and change nothing.
 
     Raises:
         ConfigError: somebody has set the directory or written the drop-in by hand, or a file cannot
@@ -55,36 +49,31 @@ def run(request: RemovalRequest, files: SetupFiles, runner: Runner, out: TextIO)
         )
     )
     if not directories and not drop_in:
-        _say(out, "probes are not enabled")
+        say(out, "probes are not enabled")
         return 0
-    if request.dry_run:
+    if dry_run:
         for directory in directories:
-            _say(out, f"would remove {directory} with its probe file")
-        _say(out, f"would remove the setting from {files.config}")
-        _say(out, f"would remove {files.drop_in}; nothing was changed")
+            say(out, f"would remove {directory} with its probe file")
+        say(out, f"would remove the setting from {files.config}")
+        say(out, f"would remove {files.drop_in}; nothing was changed")
         return 0
     system_files.require_writable(files)
     system_files.replace_content(files.drop_in, system_files.removal_text(directories))
     if system_files.replace_content(files.config, remaining):
-        _say(out, f"removed probe.directory from {files.config}")
+        say(out, f"removed probe.directory from {files.config}")
     # A running probe ends with the daemon, so its file can be removed afterwards.
     problem = exporter_service.restart(files, runner)
-    _say(out, problem or "restarted ssd-exporter")
+    say(out, problem or "restarted ssd-exporter")
     for directory in directories:
-        _say(out, system_files.remove_directory(directory) or f"removed {directory}")
+        say(out, system_files.remove_directory(directory) or f"removed {directory}")
     if problem and files.has_systemd:
-        _say(out, "Probes end when ssd-exporter is restarted. Then run this command again.")
+        say(out, "Probes end when ssd-exporter is restarted. Then run this command again.")
         return 0
     if system_files.replace_content(files.drop_in, ""):
-        _say(out, f"removed {files.drop_in}")
+        say(out, f"removed {files.drop_in}")
     exporter_service.forget_drop_in(files, runner)
-    _say(out, "Probes are disabled.")
+    say(out, "Probes are disabled.")
     return 0
-
-
-def _say(out: TextIO, words: str) -> None:
-    out.write(f"{printable(words)}\n")
-    out.flush()
 
 
 def _add_arguments(p: argparse.ArgumentParser) -> None:
@@ -95,7 +84,7 @@ def _add_arguments(p: argparse.ArgumentParser) -> None:
 
 def _run_command(settings: Settings, arguments: argparse.Namespace) -> int:
     files = setup_files(settings, arguments.config_file)
-    return run(RemovalRequest(arguments.dry_run), files, SystemRunner(), sys.stdout)
+    return run(files, SystemRunner(), sys.stdout, dry_run=arguments.dry_run)
 
 
 COMMAND = Command(

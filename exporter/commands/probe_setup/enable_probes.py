@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TextIO
 
 from exporter.commands import probe_command
-from exporter.commands.common import required_state_directory, system_tools
-from exporter.commands.probe_command import ProbeRequest
+from exporter.commands.common import required_state_directory, say, system_tools
 from exporter.commands.probe_setup import (
     exporter_service,
     mysql_places,
@@ -37,7 +36,6 @@ from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
 from exporter.programs.command import Runner, SystemRunner
 from exporter.report.formatting import quantity
 from exporter.runtime.errors import ConfigError, ReadError
-from exporter.runtime.printable import printable
 
 #: The configuration file that the unit reads, below the root directory.
 CONFIG = "etc/ssd-exporter/config.toml"
@@ -112,11 +110,11 @@ def run(
     system_files.require_writable(files)
     changes = _write(asked, state, files, changed_text, drop_in)
     for change in changes:
-        _say(out, change)
+        say(out, change)
     if not changes and exporter_service.needs_restart(files, runner, tools.clock):
-        _say(out, "the files are complete, but ssd-exporter was not restarted after they changed")
+        say(out, "the files are complete, but ssd-exporter was not restarted after they changed")
     elif not changes:
-        _say(out, f"probes are enabled already in {', '.join(map(str, directories))}")
+        say(out, f"probes are enabled already in {', '.join(map(str, directories))}")
         return MEASURED
     _show_cost(devices, settings, out)
     # Before the restart: only one probe runs on a host, and the daemon may start one soon.
@@ -124,8 +122,8 @@ def run(
         statuses = [_first_probe(settings, directory, tools, out) for directory in asked]
     finally:
         # After Ctrl-C too, because the files are complete.
-        _say(out, exporter_service.restart(files, runner) or "restarted ssd-exporter")
-    _say(out, "Probes are enabled. To undo this: sudo ssd-exporter disable-probes")
+        say(out, exporter_service.restart(files, runner) or "restarted ssd-exporter")
+    say(out, "Probes are enabled. To undo this: sudo ssd-exporter disable-probes")
     return max(statuses, default=MEASURED)
 
 
@@ -189,10 +187,10 @@ def _found(host: Topology, settings: Settings, state: Path, out: TextIO) -> tupl
     of_users = [server.pid for server in host.servers if server.is_of_user]
     roles = [role for role in host.roles if role.pid not in of_users]
     for pid in of_users:
-        _say(out, f"process {pid} is not used: a user started this server in a session or by cron")
+        say(out, f"process {pid} is not used: a user started this server in a session or by cron")
     places = mysql_places.mysql_places(roles, os.path.isdir, refusal)
     for problem in places.problems:
-        _say(out, problem)
+        say(out, problem)
     if not places.directories:
         raise ConfigError(
             "no filesystem of a running MySQL server has room for a probe directory"
@@ -232,15 +230,15 @@ def _show_plan(
 ) -> None:
     for directory in asked:
         if not directory.exists():
-            _say(out, f"would create {directory} (mode 0700, for the exporter's user)")
+            say(out, f"would create {directory} (mode 0700, for the exporter's user)")
     if writes_config:
-        _say(out, f"would set probe.directory in {files.config}")
+        say(out, f"would set probe.directory in {files.config}")
     if system_files.content_of(files.drop_in) != drop_in:
-        _say(out, f"would write {files.drop_in}:")
+        say(out, f"would write {files.drop_in}:")
         for line in drop_in.splitlines():
-            _say(out, f"    {line}".rstrip())
+            say(out, f"    {line}".rstrip())
     restart = "restart ssd-exporter" if files.has_systemd else "ask you to restart the exporter"
-    _say(out, f"would run a first probe and {restart}; nothing was changed")
+    say(out, f"would run a first probe and {restart}; nothing was changed")
 
 
 def _show_cost(devices: dict[Path, str], settings: Settings, out: TextIO) -> None:
@@ -248,24 +246,20 @@ def _show_cost(devices: dict[Path, str], settings: Settings, out: TextIO) -> Non
     names = ", ".join(profile.name for profile in scheduled)
     cost = quantity(yearly_bytes(scheduled, settings.probe.budget_bytes_per_day), "B")
     for directory, device in devices.items():
-        _say(out, f"{names} write at most {cost} a year to {device} ({directory})")
+        say(out, f"{names} write at most {cost} a year to {device} ({directory})")
 
 
 def _first_probe(settings: Settings, directory: Path, tools: MeasurementTools, out: TextIO) -> int:
-    request = ProbeRequest(MeasurementOptions(directory, yes=True, anyway=False), _FIRST_PROFILE)
+    options = MeasurementOptions(directory, yes=True)
     try:
         status = session.status(
-            lambda: probe_command.run(settings, request, tools, out), tools.streams.messages
+            lambda: probe_command.run(settings, options, _FIRST_PROFILE, tools, out),
+            tools.streams.messages,
         )
     except ConfigError as e:
-        _say(out, f"the first probe did not run: {e}; the daemon tries again")
+        say(out, f"the first probe did not run: {e}; the daemon tries again")
         status = session.NOT_MEASURED
     return MEASURED if status == session.JUDGED_BAD else status
-
-
-def _say(out: TextIO, words: str) -> None:
-    out.write(f"{printable(words)}\n")
-    out.flush()
 
 
 def _add_arguments(p: argparse.ArgumentParser) -> None:

@@ -32,7 +32,6 @@ _ROW_START = re.compile(rf"{_NUMBER} +[A-Za-z]", re.ASCII)
 _FAILED = {"FAILING_NOW": "now", "NOW": "now", "In_the_past": "past", "Past": "past"}
 
 _TABLE = "Vendor Specific SMART Attributes with Thresholds:"
-_REVISION = "SMART Attributes Data Structure revision number:"
 
 #: The attributes that contain the temperature, in the order in which smartctl tries them.
 _TEMPERATURES = (194, 190)

@@ -93,12 +93,12 @@ def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[M
     return Parsed(tuple(servers), faults.listed())
 
 
+@dataclass(slots=True)
 class _NamespaceReader:
     """Reads the mounts of mount namespaces, up to a total size."""
 
-    def __init__(self, proc: Path) -> None:
-        self._proc = proc
-        self._remaining_bytes = _MAX_ALL_NAMESPACE_BYTES
+    proc: Path
+    _remaining_bytes: int = _MAX_ALL_NAMESPACE_BYTES
 
     def read(self, pids: Sequence[int], faults: Faults) -> Sequence[Mount]:
         """Returns the mounts of a namespace; empty if they are too large or not readable.
@@ -108,7 +108,7 @@ class _NamespaceReader:
         for pid in pids:
             limit = min(_MAX_NAMESPACE_BYTES, self._remaining_bytes)
             try:
-                text = files.read(self._proc / str(pid) / "mountinfo", limit)
+                text = files.read(self.proc / str(pid) / "mountinfo", limit)
             except LimitReached as e:
                 faults.add(e)
                 self._remaining_bytes -= limit
