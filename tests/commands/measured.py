@@ -13,8 +13,8 @@ from pathlib import Path
 from exporter.linux import mountinfo
 from exporter.probe import location
 from tests.duration import PATIENCE_SECONDS, wait_until
-from tests.end_to_end.daemon import environment
 from tests.end_to_end.programs import need
+from tests.end_to_end.server_process import environment
 from tests.required import lacking
 
 _PATIENCE_SECONDS = 3 * PATIENCE_SECONDS

@@ -16,7 +16,7 @@ from exporter.commands.probe_setup.exporter_service import parse_properties
 from exporter.commands.probe_setup.settings_text import MARK
 from exporter.commands.probe_setup.system_files import removal_text
 from tests.commands.measured import Place
-from tests.end_to_end.daemon import environment
+from tests.end_to_end.server_process import environment
 
 #: Runs the command line, and kills itself before the change with the number of the first argument.
 #: Python reports each change before it happens (audit events).

@@ -10,7 +10,7 @@ import pytest
 
 from tests.commands.measured import GATE, Ended
 from tests.duration import PATIENCE_SECONDS
-from tests.end_to_end.daemon import environment
+from tests.end_to_end.server_process import environment
 from tests.rig.slow_disk import SlowDisk
 from tests.rig.write_cache import CACHE_BYTES, FAST, SLOW, mounted, write_cache
 

@@ -20,7 +20,8 @@ from typing import Generic, Protocol, TypeVar
 import exporter
 from tests.duration import PATIENCE_SECONDS, ahead_of_other_work
 from tests.end_to_end.agent import Agent
-from tests.end_to_end.daemon import Daemon, environment
+from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.server_process import ServerProcess, environment
 from tests.unit_file import UnitFile
 
 #: User and group of the daemon. No account has them, so that they own nothing else.
@@ -44,15 +45,16 @@ max_age_intervals = 1
 
 class _Agent(Agent):
     def __init__(self, argv: list[str], log: Path, documents: Path, config: Path) -> None:
-        self.documents, self.config, self._log, self._argv = documents, config, log, argv
+        ServerProcess.__init__(self, argv, log)
+        self.documents, self.config = documents, config
 
 
 class _Daemon(Daemon):
     def __init__(
         self, argv: list[str], log: Path, state: Path, config: Path, more: Mapping[str, str]
     ) -> None:
-        self.state, self.config, self._log, self._argv = state, config, log, argv
-        self._more = more
+        ServerProcess.__init__(self, argv, log, more)
+        self.state, self.config = state, config
 
 
 class Drives(Protocol):
