@@ -17,6 +17,7 @@ from exporter.commands.registry import COMMANDS
 from exporter.config import COLLECTORS, Settings
 from exporter.errors import ConfigError
 from tests.duration import PATIENCE_SECONDS
+from tests.processes import run_program
 from tests.stand_ins.smartctl import StandIn
 
 
@@ -31,13 +32,7 @@ def config(tmp_path: Path, text: str) -> str:
 
 
 def run(*argv: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "exporter", *argv],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
+    return run_program([sys.executable, "-m", "exporter", *argv])
 
 
 FLAGS: dict[str, tuple[str, str, object]] = {

@@ -2,7 +2,6 @@
 
 import ast
 import re
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from exporter.metrics import catalogue, compat_families, own_families, smartctl_families
 from exporter.metrics.desc import Buckets, MetricDesc
+from tests.processes import run_program
 
 ROOT = Path(__file__).parents[1]
 
@@ -218,7 +218,5 @@ def test_the_value_of_a_histogram_has_a_weight_for_each_bucket() -> None:
 
 def test_metrics_md_is_up_to_date() -> None:
     """`make docs` generates it."""
-    printed = subprocess.run(
-        [sys.executable, "-m", "exporter.metrics"], capture_output=True, text=True, check=True
-    ).stdout
+    printed = run_program([sys.executable, "-m", "exporter.metrics"], check=True).stdout
     assert (ROOT / "METRICS.md").read_text() == printed

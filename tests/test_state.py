@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from exporter.errors import ConfigError
 from exporter.state import VERSION, StateFile, check_state_directory, open_state_file
+from tests.processes import run_program
 from tests.required import lacking
 
 _JSON = st.recursive(
@@ -356,12 +357,7 @@ def test_an_unprivileged_user_has_the_state_at_home() -> None:
     with tempfile.TemporaryDirectory() as home:
         os.chmod(home, 0o777)
         environments = [{"HOME": home}, {"HOME": home, "XDG_STATE_HOME": f"{home}/xdg"}, {}]
-        done = subprocess.run(
-            [sys.executable, "-c", _OPENER, json.dumps(environments)],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        done = run_program([sys.executable, "-c", _OPENER, json.dumps(environments)], check=True)
     expected = [f"{home}/.local/state/ssd-exporter", f"{home}/xdg/ssd-exporter", None]
     assert expected == json.loads(done.stdout)
 
@@ -378,12 +374,7 @@ print(state and state.directory)
 
 def test_root_has_the_state_in_var_lib(tmp_path: Path) -> None:
     as_root = [] if os.geteuid() == 0 else ["unshare", "--map-root-user"]
-    done = subprocess.run(
-        [*as_root, sys.executable, "-c", _ROOT_OPENER, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_program([*as_root, sys.executable, "-c", _ROOT_OPENER, str(tmp_path)], check=True)
     assert "/var/lib/ssd-exporter\n" == done.stdout
     assert ["var"] == os.listdir(tmp_path)
 
@@ -402,8 +393,6 @@ print(existing_directory(Path(sys.argv[1], "state"), {}))
 def test_a_directory_below_an_inaccessible_one_does_not_exist() -> None:
     with tempfile.TemporaryDirectory() as closed:
         os.chmod(closed, 0)
-        done = subprocess.run(
-            [sys.executable, "-c", _LOOKER, closed], capture_output=True, text=True, check=False
-        )
+        done = run_program([sys.executable, "-c", _LOOKER, closed])
         os.chmod(closed, 0o700)
     assert "None\n" == done.stdout, done.stderr

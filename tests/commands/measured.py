@@ -15,6 +15,7 @@ from exporter.probe import location
 from tests.duration import PATIENCE_SECONDS, wait_until
 from tests.end_to_end.programs import need
 from tests.end_to_end.server_process import environment
+from tests.processes import run_program
 from tests.required import lacking
 
 _PATIENCE_SECONDS = 3 * PATIENCE_SECONDS
@@ -85,16 +86,14 @@ class Place:
 
     def run(self, *arguments: str) -> Ended:
         """Without a terminal, and to its end."""
-        ended = subprocess.run(
-            self.argv(*arguments),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE_SECONDS,
-            check=False,
-            env=environment(),
-        )
+        ended = run_program(self.argv(*arguments), env=environment())
         return Ended(ended.returncode, ended.stdout, ended.stderr)
+
+    def complaint(self, *arguments: str, status: int = 2) -> str:
+        """Runs a command that fails with this status, and returns the line that says why."""
+        ended = self.run(*arguments)
+        assert status == ended.status, ended.said
+        return ended.complaint
 
     def begin(self, *arguments: str) -> "subprocess.Popen[str]":
         """Without waiting for it."""

@@ -3,7 +3,6 @@
 import http.client
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from exporter.web.connection import ClientLimits
 from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.page import Page
 from tests.end_to_end.server_process import ServerProcess, environment
+from tests.processes import run_program
 
 _START_SECONDS = PATIENCE_SECONDS
 _SERVES = re.compile(r"serves https?://127\.0\.0\.1:(\d+)/")
@@ -50,15 +50,7 @@ def run(argv: list[str], more: Mapping[str, str] | None = None) -> tuple[int, st
     Raises:
         TimeoutExpired: it did not end.
     """
-    ended = subprocess.run(
-        argv,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=_START_SECONDS,
-        check=False,
-        env=environment(more),
-    )
+    ended = run_program(argv, env=environment(more))
     return ended.returncode, ended.stdout, ended.stderr
 
 

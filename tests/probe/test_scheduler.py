@@ -173,8 +173,7 @@ def test_a_probe_without_a_rate_limit_refuses_where_the_guard_could_not_notice_a
     (rig.host.proc / "2/comm").unlink()
     heavy = replace(PROFILES[name], size_bytes=2 * MIB, interval_seconds=FIRST)
     rig.profiles = [*rig.profiles, heavy]
-    rig.begin()
-    rig.run()
+    rig.begin().run()
     assert [ALL] == rig.fio.ran, "the others limit their rate"
     assert {Reason.UNOBSERVED: 1} == skipped(rig, name)
 
@@ -252,8 +251,7 @@ def test_a_scheduled_slc_is_charged_to_the_life_of_a_rated_drive_and_not_to_its_
     rig.rated = {"nvme0n1": 2_000_000_000_000}
     slc = replace(PROFILES["slc"], size_bytes=2 * MIB, interval_seconds=WEEK)
     rig.profiles = [slc]
-    rig.begin()
-    rig.run()
+    rig.begin().run()
     assert ({}, {ProfileResult.SUCCESS: 1}) == (skipped(rig, "slc"), runs(rig, "slc"))
     assert {"serial of nvme0n1": 0} == rig.spent()
     assert 4 * MIB == rig.directories[0].results.written_bytes
@@ -266,8 +264,7 @@ def test_a_scheduled_slc_is_charged_to_the_life_of_a_rated_drive_and_not_to_its_
 def test_a_scheduled_slc_is_skipped_if_the_life_budget_is_too_small(rig: Rig) -> None:
     rig.rated = {"nvme0n1": 100_000_000}
     rig.profiles = [replace(PROFILES["slc"], size_bytes=2 * MIB, interval_seconds=WEEK)]
-    rig.begin()
-    rig.run()
+    rig.begin().run()
     assert {Reason.BUDGET: 1} == skipped(rig, "slc")
     assert [] == rig.fio.ran
 
@@ -322,8 +319,7 @@ def test_a_full_disk_is_not_probed(tmp_path: Path) -> None:
 
 def test_without_budget_only_reads_run_and_the_file_is_not_filled(rig: Rig) -> None:
     rig.day_bytes = 3 * MIB
-    rig.begin()
-    rig.run()
+    rig.begin().run()
     assert {Reason.BUDGET: 1} == skipped(rig, "fsync")
     assert [] == rig.fio.ran
 
@@ -425,8 +421,7 @@ class StallingClock(FakeClock):
 def test_after_a_stall_the_filling_does_not_catch_up(rig: Rig) -> None:
     rig.profiles = [replace(PROFILES["page_read"], size_bytes=100 * MIB)]
     rig.clock = StallingClock(monotonic=rig.clock.monotonic())
-    rig.begin()
-    rig.run()
+    rig.begin().run()
     assert {ProfileResult.SUCCESS: 1} == runs(rig, "page_read")
     assert len(rig.clock.slept) >= 98, "a pause after each piece but the one that was late"
 
@@ -450,8 +445,7 @@ def test_after_a_whole_write_the_file_is_shortened_to_what_the_others_read(
 
 def test_after_a_whole_write_the_file_is_empty_if_no_other_profile_reads_it(rig: Rig) -> None:
     rig.profiles = [replace(PROFILES["burst"], size_bytes=16 * MIB)]
-    rig.begin()
-    rig.run()
+    rig.begin().run()
     assert {ProfileResult.SUCCESS: 1} == runs(rig, "burst")
     assert 0 == rig.fio.files[0].stat().st_size
 
@@ -518,8 +512,7 @@ def test_a_stuck_fio_keeps_the_lock_and_prevents_other_runs(rig: Rig) -> None:
 
 def test_without_fio_no_probe_runs_and_the_collector_fails(rig: Rig) -> None:
     rig.fio.available = None
-    rig.begin()
-    rig.run()
+    rig.begin().run()
     assert [] == rig.fio.ran
     for name in ("fsync", "page_read", "page_write"):
         assert {} == runs(rig, name)
@@ -535,8 +528,7 @@ def test_after_a_reboot_during_a_probe_no_probe_runs(rig: Rig) -> None:
     rig.run()
     assert rig.budget.reserve("serial of nvme0n1", "fsync", 4096) is not None
     rig.boot_id = "another boot"
-    rig.begin()
-    rig.run()
+    rig.begin().run()
     assert {Reason.UNACKNOWLEDGED: 1} == skipped(rig)
 
 
@@ -544,14 +536,12 @@ def test_the_reservation_of_a_killed_run_is_charged_at_the_next_start(rig: Rig) 
     rig.run()
     before = rig.spent()["serial of nvme0n1"]
     assert 8192 == rig.budget.reserve("serial of nvme0n1", "fsync", 4096)
-    rig.begin()
-    rig.run(20.0)
+    rig.begin().run(20.0)
     assert {"serial of nvme0n1": before + 8192} == rig.spent()
 
 
 def test_a_second_directory_of_a_drive_is_not_probed(rig: Rig, tmp_path: Path) -> None:
-    rig.begin(rig.path, tmp_path / "again")
-    rig.run()
+    rig.begin(rig.path, tmp_path / "again").run()
     assert 1 == len(rig.fio.ran)
     second = rig.directories[1].results.profiles["fsync"]
     assert 1 == second.skipped[Reason.FILESYSTEM]
