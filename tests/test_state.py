@@ -1,7 +1,6 @@
 """The state file: loading, saving, and surviving kill -9 and damage."""
 
 import json
-import logging
 import os
 import shutil
 import signal
@@ -219,53 +218,6 @@ def test_the_directory_of_systemd_is_used(tmp_path: Path, given: str) -> None:
     state = open_state_file(None, {"STATE_DIRECTORY": places, "HOME": str(tmp_path)})
     assert state is not None
     assert tmp_path / "first" == state.directory
-
-
-def test_a_configured_directory_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigError, match=r"cannot be written: .*; make it writable for this user"):
-        open_state_file(tmp_path / "file" / "state", {})
-
-
-def test_an_unwritable_default_directory_is_only_logged(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "file").write_text("")
-    assert open_state_file(None, {"STATE_DIRECTORY": str(tmp_path / "file" / "state")}) is None
-    (record,) = caplog.records
-    assert logging.WARNING == record.levelno
-    assert "lost at the next restart; set --state.directory" in record.message
-
-
-def test_a_second_daemon_is_refused_until_the_first_is_killed(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", _HOLDER, str(tmp_path)],
-        stdin=subprocess.PIPE,  # the holder ends with its standard input
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as holder:
-        assert holder.stdout is not None
-        assert "held\n" == holder.stdout.readline()
-        with pytest.raises(ConfigError) as raised:
-            StateFile(tmp_path).hold()
-        assert (
-            f"another ssd-exporter (process {holder.pid}) uses the state directory {tmp_path}; stop"
-            " it, or set another --state.directory for this one"
-        ) == str(raised.value)
-        holder.kill()
-    StateFile(tmp_path).hold()
-
-
-_HOLDER = """
-import sys
-from pathlib import Path
-from exporter.state import StateFile
-
-state = StateFile(Path(sys.argv[1]))
-state.hold()
-print("held", flush=True)
-sys.stdin.read()
-"""
 
 
 def test_a_lock_file_that_cannot_be_created_is_only_logged(
