@@ -42,6 +42,30 @@ SMALL = "".join(
 )
 
 
+def require_drive(place: Path) -> None:
+    """Skips the test if no probe may run at this place; fails it in CI."""
+    mounts = mountinfo.read_process(Path("/proc"), os.getpid()).value
+    mount = mountinfo.mount_containing(mounts, str(place.resolve()))
+    assert mount is not None
+    if why := location.unsuitable_reason(mount.fstype, copy_on_write=False):
+        lacking(f"{place}: {why}")
+
+
+def fios(directory: Path) -> list[int]:
+    """The processes that have a file of this directory among their arguments."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                arguments = (entry / "cmdline").read_bytes()
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            except (OSError, IndexError):
+                continue
+            if f"--filename={directory}/".encode() in arguments and state != "Z":
+                found.append(int(entry.name))
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     status: int
@@ -62,11 +86,7 @@ class Place:
 
     def __init__(self, place: Path, config: str = SMALL + GATE) -> None:
         need("fio")
-        mounts = mountinfo.read_process(Path("/proc"), os.getpid()).value
-        mount = mountinfo.mount_containing(mounts, str(place.resolve()))
-        assert mount is not None
-        if why := location.unsuitable_reason(mount.fstype, copy_on_write=False):
-            lacking(f"{place}: {why}")
+        require_drive(place)
         self.path = place
         self.directory = place / "probe"
         self.state = place / "state"
@@ -125,18 +145,7 @@ class Place:
             return Ended(child.wait(_PATIENCE_SECONDS), out, said)
 
     def fios(self) -> list[int]:
-        """The processes that have a file of this place among their arguments."""
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdecimal():
-                try:
-                    arguments = (entry / "cmdline").read_bytes()
-                    state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-                except (OSError, IndexError):
-                    continue
-                if f"--filename={self.directory}/".encode() in arguments and state != "Z":
-                    found.append(int(entry.name))
-        return found
+        return fios(self.directory)
 
     def await_fio(self) -> None:
         wait_until(self.fios, "the start of fio")

@@ -131,7 +131,7 @@ def test_the_cache_s_cliff_has_a_command_of_its_own(place: Place) -> None:
 
 @pytest.mark.parametrize(
     ("directories", "words"),
-    [("", "no directory given"), ('"/a", "/b"', "several directories")],
+    [("", "no directory given"), ('"/a", "/b"', "name one of them")],
 )
 def test_without_one_directory_nothing_is_probed(
     place: Place, directories: str, words: str
@@ -321,7 +321,9 @@ def test_a_reboot_during_a_probe_disables_probes_until_acknowledged(place: Place
     ended = place.run("probe", "page_read", where(place))
     assert 2 == ended.status
     assert "the host rebooted during a probe" in ended.said
-    assert 0 == place.run("probe", "--acknowledge").status
+    acknowledged = place.run("probe", "--acknowledge")
+    assert 0 == acknowledged.status
+    assert "the host rebooted during the fsync probe of d" in acknowledged.out
     assert 0 == place.run("probe", "page_read", where(place)).status
 
 

@@ -1,7 +1,6 @@
 """Tests the scheduler on a simulated host with a fake fio: due times, results and charges."""
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +14,7 @@ from exporter.probe.host_lock import HostLock
 from exporter.probe.probe_directory import DriveCondition
 from exporter.probe.profiles import MIB, PROFILES
 from exporter.probe.steady_state import SteadyPhase
-from exporter.programs.child import End, Finished
 from tests.fakes import FakeClock
-from tests.probe import fio_reports
 from tests.probe.probing import FIRST, Rig, good
 
 ALL = ("fsync", "page_read", "page_write")
@@ -334,24 +331,6 @@ def test_only_one_probe_runs_on_a_host(rig: Rig) -> None:
     assert 1 == len(rig.fio.ran)
 
 
-@pytest.mark.parametrize("what", ["symlink", "directory", "a second name"])
-def test_a_file_that_is_not_ours_is_refused(rig: Rig, what: str, tmp_path: Path) -> None:
-    rig.path.mkdir(mode=0o700)
-    precious = tmp_path / "precious"
-    precious.write_bytes(b"data")
-    file = rig.path / "ssd-exporter-probe-nvme0n1"
-    if what == "symlink":
-        file.symlink_to(precious)
-    elif what == "directory":
-        file.mkdir()
-    else:
-        os.link(precious, file)
-    rig.run()
-    assert {Reason.FILESYSTEM: 1} == skipped(rig)
-    assert [] == rig.fio.ran
-    assert b"data" == precious.read_bytes()
-
-
 def test_a_removed_directory_is_created_again(rig: Rig) -> None:
     rig.run()
     (rig.path / "ssd-exporter-probe-nvme0n1").unlink()
@@ -460,56 +439,6 @@ def test_stopping_the_daemon_aborts_a_run_and_starts_none(rig: Rig) -> None:
     assert 1 == len(rig.fio.ran)
 
 
-ENOSPC = fio_reports.printed(fio_reports.job("fsync", error=28))
-
-
-@pytest.mark.parametrize(
-    ("finished", "result"),
-    [
-        (Finished("fio", End.EXITED, 1, b"fio: bad option\n"), ProfileResult.FAILED),
-        (Finished("fio", End.EXITED, 0, b""), ProfileResult.FAILED),
-        (Finished("fio", End.EXITED, 1, ENOSPC), ProfileResult.FAILED),
-        (Finished("fio", End.EXITED, -11, b""), ProfileResult.ABORTED),
-        (
-            Finished("fio", End.EXITED, 128, b"\nfio: terminating on signal 15\n"),
-            ProfileResult.ABORTED,
-        ),
-        (Finished("fio", End.TIMED_OUT, -9, message="too long"), ProfileResult.TIMEOUT),
-        (Finished("fio", End.TOO_MUCH_OUTPUT, -15, message="too much"), ProfileResult.FAILED),
-        (Finished("fio", End.NOT_STARTED, message="no such file"), ProfileResult.FAILED),
-    ],
-)
-def test_a_failed_run_is_counted_and_charged_in_full(
-    rig: Rig, finished: Finished, result: ProfileResult
-) -> None:
-    rig.fio.answer = lambda _: finished
-    rig.run()
-    assert {result: 1} == runs(rig)
-    assert rig.of("fsync").last_success_at is None
-    if finished.output != ENOSPC:
-        assert {"serial of nvme0n1": RUN_BYTES + FILLING_BYTES} == rig.spent()
-    rig.fio.answer = good
-    rig.run(SLOT)
-    assert {result: 1, ProfileResult.SUCCESS: 1} == runs(rig)
-
-
-def test_a_stuck_fio_keeps_the_lock_and_prevents_other_runs(rig: Rig) -> None:
-    def stuck(_: object) -> Finished:
-        rig.fio.is_stuck = True
-        return Finished("fio", End.STUCK, message="hangs in the kernel")
-
-    rig.fio.answer = stuck
-    rig.run()
-    assert {ProfileResult.STUCK: 1} == runs(rig)
-    assert not HostLock((rig.state,)).acquire()
-    rig.run(SLOT)
-    assert {Reason.STUCK: 1} == skipped(rig)
-    rig.fio.is_stuck, rig.fio.answer = False, good
-    rig.run(SLOT)
-    assert {ProfileResult.STUCK: 1, ProfileResult.SUCCESS: 1} == runs(rig)
-    assert HostLock((rig.state,)).acquire()
-
-
 def test_without_fio_no_probe_runs_and_the_collector_fails(rig: Rig) -> None:
     rig.fio.available = None
     rig.begin().run()
@@ -565,11 +494,3 @@ def test_no_probe_runs_if_the_budget_cannot_be_written(rig: Rig) -> None:
     rig.run(SLOT)
     assert 1 == len(rig.fio.ran)
     assert {Reason.BUDGET: 1} == skipped(rig)
-
-
-def test_after_a_clock_step_back_only_reads_run_that_day(rig: Rig) -> None:
-    rig.run()
-    rig.clock.step_wall(-10 * 86_400.0)
-    rig.run(SLOT)
-    assert {Reason.BUDGET: 1} == skipped(rig)
-    assert {ProfileResult.SUCCESS: 2} == runs(rig, "page_read")
