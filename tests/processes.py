@@ -1,11 +1,33 @@
-"""The open files of this process, and the memory of others."""
+"""Runs other programs; the open files of this process, and the memory of others."""
 
 import gc
 import os
 import re
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+from tests.duration import PATIENCE_SECONDS
 
 _ROW = re.compile(r"^(\w+):\s+(\d+) kB$", re.MULTILINE)
+
+
+def run_program(
+    argv: Sequence[str | Path], *, check: bool = False, **options: Any
+) -> "subprocess.CompletedProcess[str]":
+    """Runs a program to its end without input. Returns its exit status, and its output as text.
+
+    options: further arguments of `subprocess.run`.
+
+    Raises:
+        CalledProcessError: its exit status is not 0, and `check` is True.
+        TimeoutExpired: it did not end.
+    """
+    options = {"timeout": 3 * PATIENCE_SECONDS, **options}
+    if "input" not in options:
+        options["stdin"] = subprocess.DEVNULL
+    return subprocess.run(argv, check=check, capture_output=True, text=True, **options)
 
 
 def open_files() -> set[str]:

@@ -17,6 +17,7 @@ from exporter.commands.registry import COMMANDS
 from exporter.config.settings import COLLECTORS, Settings
 from exporter.runtime.errors import ConfigError
 from tests.duration import PATIENCE_SECONDS
+from tests.processes import run_program
 from tests.stand_ins.smartctl import StandIn
 
 
@@ -31,13 +32,7 @@ def config(tmp_path: Path, text: str) -> str:
 
 
 def run(*argv: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "exporter", *argv],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
+    return run_program([sys.executable, "-m", "exporter", *argv])
 
 
 FLAGS: dict[str, tuple[str, str, object]] = {
@@ -145,8 +140,8 @@ MISTAKES = {
         "are both set; set one of them",
     ),
     "no expression": (["--collector.disk.device-include=("], "not a regular expression"),
-    "no address": (["--web.listen-address=nowhere"], "nowhere"),
-    "no directory": (["--path.procfs=/nonexistent"], "which is not a directory"),
+    "no address": (["--web.listen-address=nowhere"], "HOST:PORT"),
+    "no directory": (["--path.sysfs=/nonexistent"], "sysfs is /nonexistent, which is not a direct"),
     "an empty path": (["--path.sysfs="], "path.sysfs is ''; it must be a path"),
     "no file": (["--config.file=/nonexistent.toml"], "cannot be read: No such file or directory"),
     "a directory": (["--config.file=/"], "cannot be read: Is a directory"),

@@ -155,6 +155,7 @@ def test_a_value_of_the_wrong_type_is_rejected_with_its_full_key(text: str, expe
         ("[web]\nlisten_address = []", "web.listen_address is empty; set at least one address"),
         ("[web]\nlisten_address = 'x'", "x"),
         ("[disk]\ndevice_include = '('", "disk.device_include is '(', which is not a regular expr"),
+        ("[disk]\ndevice_exclude = '['", "disk.device_exclude is '[', which is not a regular expr"),
         (
             "[disk]\ndevice_include = 'a'\ndevice_exclude = 'b'",
             "disk.device_include and disk.device_exclude are both set; set one of them",

@@ -38,20 +38,6 @@ def threads(tmp_path: Path, sys: Sys, caplog: pytest.LogCaptureFixture) -> _Thre
     return _Threads(monitor, None, clock)
 
 
-def test_a_survey_logs_which_drives_disappeared_and_returned(
-    tmp_path: Path, sys: Sys, threads: _Threads, caplog: pytest.LogCaptureFixture
-) -> None:
-    disk, gone = sys.root / "block/sda", tmp_path / "gone"
-    threads._survey()
-    disk.rename(gone)
-    threads._survey()
-    gone.rename(disk)
-    threads._survey()
-    assert ["has disappeared", "has returned"] == [
-        line.partition(") ")[2] for line in caplog.messages
-    ]
-
-
 def test_a_host_without_cgroup_v2_is_logged_once(
     sys: Sys, threads: _Threads, caplog: pytest.LogCaptureFixture
 ) -> None:

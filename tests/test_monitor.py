@@ -31,14 +31,19 @@ def runner() -> BrokenRunner:
 
 
 @pytest.fixture
-def monitor(tmp_path: Path, runner: BrokenRunner) -> Monitor:
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def monitor(tmp_path: Path, runner: BrokenRunner, clock: FakeClock) -> Monitor:
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/mountinfo").write_text("")
     (tmp_path / "proc/diskstats").write_text("8 0 sda 1 0 8 1 1 0 8 1 0 1 1 0 0 0 0 0 0\n")
     (tmp_path / "sys/block").mkdir(parents=True)
     return Monitor(
         Settings(path=Paths(tmp_path / "proc", tmp_path / "sys", tmp_path)),
-        FakeClock(),
+        clock,
         runner,
         {},
         children=lambda: FakeChildren(lambda _argv: None),
@@ -98,7 +103,7 @@ def user_servers(root: Path, generation: int, cgroup: str, login: int) -> None:
     ids=["user services", "cron jobs"],
 )
 def test_a_user_who_starts_other_servers_all_the_time_makes_no_new_series(
-    tmp_path: Path, monitor: Monitor, cgroup: str, login: int
+    tmp_path: Path, monitor: Monitor, clock: FakeClock, cgroup: str, login: int
 ) -> None:
     trees.nvme(trees.Sys(tmp_path / "sys"))
     argv = ["mysqld", "--no-defaults", "--port=3307"]
@@ -110,7 +115,7 @@ def test_a_user_who_starts_other_servers_all_the_time_makes_no_new_series(
         series.append({line.rpartition(" ")[0] for line in page(monitor).splitlines()})
         for pid in range(1000 * generation, 1000 * generation + 63):
             shutil.rmtree(tmp_path / f"proc/{pid}")
-        monitor.clock.advance(301)  # type: ignore[attr-defined]
+        clock.advance(301)
     of_servers = {line for line in series[0] if "ssd_device_role_server_info{" in line}
     assert of_servers
     assert all('port="3307"' in line for line in of_servers)

@@ -1,13 +1,13 @@
 """The groups of tests in a parallel run."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests import workers
+from tests.processes import run_program
 
 ROOT = Path(__file__).parents[1]
 
@@ -35,11 +35,8 @@ def test_one_process_runs_all_tests_of_a_file() -> None:
     """Fails if a new version of pytest-xdist or pytest does not use the scheduler."""
     argv = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-n", "2"]
     files = "tests/io/test_drive_journal.py", "tests/runtime/test_collector_status.py"
-    ended = subprocess.run(
+    ended = run_program(
         [*argv, "--dist=loadgroup", *files],
-        capture_output=True,
-        text=True,
-        check=False,
         cwd=ROOT,
         env={name: text for name, text in os.environ.items() if "PYTEST" not in name},
     )

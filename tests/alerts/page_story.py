@@ -5,7 +5,6 @@ A page is valid for a given time, so that tests need not wait for the `for` of a
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import yaml
 
 from tests.alerts import rules
 from tests.end_to_end.page import Labels, Page
+from tests.processes import run_program
 
 _IDENTITY = {"job": "ssd", "instance": "lab"}
 
@@ -112,9 +112,7 @@ class Story:
         }
         file = directory / "alerts.yml"
         file.write_text(json.dumps(document))
-        done = subprocess.run(
-            ["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False
-        )
+        done = run_program(["promtool", "test", "rules", str(file)])
         return done.stdout + done.stderr if done.returncode else ""
 
 

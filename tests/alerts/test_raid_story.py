@@ -7,7 +7,6 @@ configuration, whose notifications a receiver counts.
 import datetime as dt
 import json
 import re
-import subprocess
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -23,6 +22,7 @@ from tests.duration import PATIENCE_SECONDS, wait_until
 from tests.end_to_end.alerting_manager import Alertmanager
 from tests.end_to_end.programs import need
 from tests.end_to_end.webhook import Receiver, receiving
+from tests.processes import run_program
 
 CONFIG = rules.EXAMPLES / "alertmanager.yml"
 MEMBERS = tuple(f"sd{letter}" for letter in "abcdefgh")
@@ -110,9 +110,7 @@ def firing(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[Labels]]:
     }
     file = tmp_path_factory.mktemp("raid") / "story.yml"
     file.write_text(json.dumps(document))
-    printed = subprocess.run(
-        ["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False
-    ).stderr
+    printed = run_program(["promtool", "test", "rules", str(file)]).stderr
     assert ", err: " not in printed, printed
     found: dict[int, list[Labels]] = {end: [] for end in ends}
     for labels, value in re.findall(r"\{([^{}]*alertname=[^{}]*)\} ([-+.\dE]+)", printed):

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 from collections import Counter
 
 import pytest
@@ -11,6 +10,7 @@ from tests.alerts import rules
 from tests.alerts.catalogue import CATALOGUE, KNOWN, LABELS, NOT_YET, TARGET_LABELS
 from tests.alerts.rules import Alert, Recording
 from tests.end_to_end.programs import need
+from tests.processes import run_program
 
 ALERTS = rules.alerts()
 RECORDINGS = rules.recordings()
@@ -41,12 +41,7 @@ def names(rule: Alert | Recording) -> str:
 @pytest.mark.real
 def test_promtool_accepts_the_rules() -> None:
     need("promtool")
-    done = subprocess.run(
-        ["promtool", "check", "rules", "--lint-fatal", *map(str, rules.RULE_FILES)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program(["promtool", "check", "rules", "--lint-fatal", *map(str, rules.RULE_FILES)])
     assert (0, "") == (done.returncode, done.stderr)
 
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from exporter.linux import mountinfo
 from exporter.probe import location
 from tests.duration import PATIENCE_SECONDS, wait_until
-from tests.end_to_end.daemon import environment
 from tests.end_to_end.programs import need
+from tests.end_to_end.server_process import environment
+from tests.processes import run_program
 from tests.required import lacking
 
 _PATIENCE_SECONDS = 3 * PATIENCE_SECONDS
@@ -41,6 +42,30 @@ SMALL = "".join(
 )
 
 
+def require_drive(place: Path) -> None:
+    """Skips the test if no probe may run at this place; fails it in CI."""
+    mounts = mountinfo.read_process(Path("/proc"), os.getpid()).value
+    mount = mountinfo.mount_containing(mounts, str(place.resolve()))
+    assert mount is not None
+    if why := location.unsuitable_reason(mount.fstype, copy_on_write=False):
+        lacking(f"{place}: {why}")
+
+
+def fios(directory: Path) -> list[int]:
+    """The processes that have a file of this directory among their arguments."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                arguments = (entry / "cmdline").read_bytes()
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            except (OSError, IndexError):
+                continue
+            if f"--filename={directory}/".encode() in arguments and state != "Z":
+                found.append(int(entry.name))
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     status: int
@@ -61,11 +86,7 @@ class Place:
 
     def __init__(self, place: Path, config: str = SMALL + GATE) -> None:
         need("fio")
-        mounts = mountinfo.read_process(Path("/proc"), os.getpid()).value
-        mount = mountinfo.mount_containing(mounts, str(place.resolve()))
-        assert mount is not None
-        if why := location.unsuitable_reason(mount.fstype, copy_on_write=False):
-            lacking(f"{place}: {why}")
+        require_drive(place)
         self.path = place
         self.directory = place / "probe"
         self.state = place / "state"
@@ -85,16 +106,14 @@ class Place:
 
     def run(self, *arguments: str) -> Ended:
         """Without a terminal, and to its end."""
-        ended = subprocess.run(
-            self.argv(*arguments),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE_SECONDS,
-            check=False,
-            env=environment(),
-        )
+        ended = run_program(self.argv(*arguments), env=environment())
         return Ended(ended.returncode, ended.stdout, ended.stderr)
+
+    def complaint(self, *arguments: str, status: int = 2) -> str:
+        """Runs a command that fails with this status, and returns the line that says why."""
+        ended = self.run(*arguments)
+        assert status == ended.status, ended.said
+        return ended.complaint
 
     def begin(self, *arguments: str) -> "subprocess.Popen[str]":
         """Without waiting for it."""
@@ -126,18 +145,7 @@ class Place:
             return Ended(child.wait(_PATIENCE_SECONDS), out, said)
 
     def fios(self) -> list[int]:
-        """The processes that have a file of this place among their arguments."""
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdecimal():
-                try:
-                    arguments = (entry / "cmdline").read_bytes()
-                    state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-                except (OSError, IndexError):
-                    continue
-                if f"--filename={self.directory}/".encode() in arguments and state != "Z":
-                    found.append(int(entry.name))
-        return found
+        return fios(self.directory)
 
     def await_fio(self) -> None:
         wait_until(self.fios, "the start of fio")

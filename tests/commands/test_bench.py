@@ -124,9 +124,9 @@ def test_a_failed_cell_does_not_stop_the_others(place: Place) -> None:
 
 
 def test_missing_fio_is_reported_before_the_consent(place: Place) -> None:
-    ended = place.run("bench", str(place.directory), "--fio.path=/nonexistent/fio")
-    assert 3 == ended.status
-    assert "install fio" in ended.complaint
+    assert "install fio" in place.complaint(
+        "bench", str(place.directory), "--fio.path=/nonexistent/fio", status=3
+    )
 
 
 def test_a_fio_that_hangs_ends_the_matrix(place: Place) -> None:
@@ -160,6 +160,4 @@ def test_an_unwritable_html_file_is_reported_before_the_run(place: Place) -> Non
     ],
 )
 def test_a_mistake_is_one_line(place: Place, argument: str, words: str) -> None:
-    ended = place.run("bench", str(place.directory), argument)
-    assert 2 == ended.status
-    assert words in ended.complaint
+    assert words in place.complaint("bench", str(place.directory), argument)

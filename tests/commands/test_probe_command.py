@@ -22,6 +22,7 @@ from exporter.probe.results import Round, RoundHistory
 from exporter.runtime.state import StateFile
 from tests.commands.measured import GATE, SMALL, Place, end, pretending
 from tests.duration import PATIENCE_SECONDS, at_most, wait_until
+from tests.processes import run_program
 from tests.required import lacking
 
 pytestmark = pytest.mark.real
@@ -119,82 +120,65 @@ def test_slower_than_the_saved_runs_is_status_1(place: Place) -> None:
 
 
 def test_an_unknown_profile_is_an_error_that_lists_the_known_ones(place: Place) -> None:
-    ended = place.run("probe", "page_raed", where(place))
-    assert 2 == ended.status
+    complaint = place.complaint("probe", "page_raed", where(place))
     words = "there is no profile 'page_raed'; choose one of burst, fsync, page_read"
-    assert words in ended.complaint
+    assert words in complaint
 
 
 def test_the_cache_s_cliff_has_a_command_of_its_own(place: Place) -> None:
-    ended = place.run("probe", "slc", where(place))
-    assert 2 == ended.status
-    assert "run ssd-exporter slc" in ended.complaint
+    assert "run ssd-exporter slc" in place.complaint("probe", "slc", where(place))
 
 
 @pytest.mark.parametrize(
     ("directories", "words"),
-    [("", "no directory given"), ('"/a", "/b"', "several directories")],
+    [("", "no directory given"), ('"/a", "/b"', "name one of them")],
 )
 def test_without_one_directory_nothing_is_probed(
     place: Place, directories: str, words: str
 ) -> None:
     place.config.write_text(f"[probe]\ndirectory = [{directories}]\n{GATE}")
-    ended = place.run("probe")
-    assert 2 == ended.status
-    assert words in ended.complaint
+    assert words in place.complaint("probe")
 
 
 def test_an_impossible_directory_is_an_error(place: Place) -> None:
-    ended = place.run("probe", f"--directory={place.path / 'none/probe'}")
-    assert 2 == ended.status
-    assert f"{place.path / 'none'} is not a directory" in ended.complaint
+    assert f"{place.path / 'none'} is not a directory" in place.complaint(
+        "probe", f"--directory={place.path / 'none/probe'}"
+    )
 
 
 def test_only_the_cache_s_cliff_scheduled_is_nothing_to_run(place: Place) -> None:
     place.config.write_text(
         f'[probe]\nprofiles = ["slc"]\nbudget_bytes_per_day = {10**12}\n{SLC}{SMALL}{GATE}'
     )
-    ended = place.run("probe", where(place))
-    assert 2 == ended.status
-    assert "no profile is scheduled; name one of " in ended.complaint
+    assert "no profile is scheduled; name one of " in place.complaint("probe", where(place))
 
 
 def test_a_directory_without_permission_is_an_error(shared: Place) -> None:
     (shared.path / "closed").mkdir(0o700)
     directory = shared.path / "closed/x/y"
     argv = shared.argv("bench", str(directory), "--yes")
-    ended = subprocess.run(
-        ["setpriv", f"--reuid={DAEMON}", "--clear-groups", *argv],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=3 * PATIENCE_SECONDS,
-    )
+    ended = run_program(["setpriv", f"--reuid={DAEMON}", "--clear-groups", *argv])
     assert 2 == ended.returncode, ended.stderr
     assert "closed/x may not be entered; run this as root" in ended.stderr
 
 
 def test_a_directory_in_memory_is_refused(place: Place) -> None:
-    ended = place.run("probe", "--directory=/dev/shm/ssd-exporter-test")
-    assert 2 == ended.status
-    assert "is in memory and not on a drive" in ended.complaint
+    assert "is in memory and not on a drive" in place.complaint(
+        "probe", "--directory=/dev/shm/ssd-exporter-test"
+    )
     assert not Path("/dev/shm/ssd-exporter-test").exists()
 
 
 def test_a_link_is_refused(place: Place) -> None:
     (place.path / "real").mkdir(0o700)
     place.directory.symlink_to(place.path / "real")
-    ended = place.run("probe", where(place))
-    assert 2 == ended.status
-    assert f"{place.directory} is a link" in ended.complaint
+    assert f"{place.directory} is a link" in place.complaint("probe", where(place))
     assert [] == list((place.path / "real").iterdir())
 
 
 def test_a_directory_open_to_others_is_refused(place: Place) -> None:
     place.directory.mkdir(0o755)
-    ended = place.run("probe", where(place))
-    assert 2 == ended.status
-    assert "is open to other users" in ended.complaint
+    assert "is open to other users" in place.complaint("probe", where(place))
 
 
 def test_a_file_in_its_place_that_is_a_link_is_refused(place: Place) -> None:
@@ -204,46 +188,44 @@ def test_a_file_in_its_place_that_is_a_link_is_refused(place: Place) -> None:
     victim.write_text("valuable")
     file.unlink()
     file.symlink_to(victim)
-    ended = place.run("probe", where(place))
-    assert 2 == ended.status
-    assert "is a link; probes follow no links" in ended.complaint
+    assert "is a link; probes follow no links" in place.complaint("probe", where(place))
     assert "valuable" == victim.read_text()
 
 
 def test_missing_fio_is_reported_in_one_line(place: Place) -> None:
-    ended = place.run("probe", where(place), "--fio.path=/nonexistent/fio")
-    assert 3 == ended.status
-    assert "/nonexistent/fio: not found; install fio" in ended.complaint
+    assert "/nonexistent/fio: not found; install fio" in place.complaint(
+        "probe", where(place), "--fio.path=/nonexistent/fio", status=3
+    )
     assert not place.directory.exists()
 
 
 def test_an_old_fio_is_an_error(place: Place) -> None:
     old = place.program("fio", "echo fio-2.1.3")
-    ended = place.run("probe", where(place), f"--fio.path={old}")
-    assert 3 == ended.status
-    assert "'fio-2.1.3', older than 3.16" in ended.complaint
+    assert "'fio-2.1.3', older than 3.16" in place.complaint(
+        "probe", where(place), f"--fio.path={old}", status=3
+    )
 
 
 def test_a_killed_fio_is_reported(place: Place) -> None:
     killed = place.program("fio", pretending("kill -9 $$"))
-    ended = place.run("probe", where(place), f"--fio.path={killed}")
-    assert 3 == ended.status
-    assert "nothing was measured: fio was killed by signal 9" in ended.complaint
+    assert "nothing was measured: fio was killed by signal 9" in place.complaint(
+        "probe", where(place), f"--fio.path={killed}", status=3
+    )
 
 
 def test_useless_output_of_fio_is_reported(place: Place) -> None:
     mute = place.program("fio", pretending("echo no report today; exit 1"))
-    ended = place.run("probe", where(place), f"--fio.path={mute}")
-    assert 3 == ended.status
-    assert "no report today" in ended.complaint
+    assert "no report today" in place.complaint(
+        "probe", where(place), f"--fio.path={mute}", status=3
+    )
 
 
 def test_a_fio_that_hangs_is_ended(place: Place) -> None:
     place.config.write_text(SMALL.replace("runtime_seconds = 90", "runtime_seconds = 1") + GATE)
     hung = place.program("fio", pretending("trap '' TERM\nexec sleep 1000"))
-    ended = place.run("probe", "page_read", where(place), f"--fio.path={hung}")
-    assert 3 == ended.status
-    assert "it ran longer than 7 s" in ended.complaint
+    assert "it ran longer than 7 s" in place.complaint(
+        "probe", "page_read", where(place), f"--fio.path={hung}", status=3
+    )
     # What it may have written is counted in full: it did not live to say.
     assert spent(place)["life_bytes"] == 2 * 8_388_608
 
@@ -278,19 +260,18 @@ def test_a_signal_during_the_filling_removes_the_file(place: Place) -> None:
 
 def test_exceeding_the_daily_budget_requires_consent(place: Place) -> None:
     place.config.write_text(f"[probe]\nbudget_bytes_per_day = 1048576\n{SMALL}{GATE}")
-    ended = place.run("probe", "page_read", where(place))
-    assert 2 == ended.status
-    assert "writes at most 16.8 MB" in ended.complaint
-    assert "give --yes to consent" in ended.complaint
+    complaint = place.complaint("probe", "page_read", where(place))
+    assert "writes at most 16.8 MB" in complaint
+    assert "give --yes to consent" in complaint
     assert not place.directory.exists()
     assert 0 == place.run("probe", "page_read", where(place), "--yes").status
 
 
 def test_exceeding_the_lifetime_budget_is_always_refused(place: Place) -> None:
     place.config.write_text(f"[probe]\nbudget_bytes_per_day = 100\n{GATE}")
-    ended = place.run("probe", "page_read", where(place), "--yes")
-    assert 2 == ended.status
-    assert "365 kB are left of the budget for the life" in ended.complaint
+    assert "365 kB are left of the budget for the life" in place.complaint(
+        "probe", "page_read", where(place), "--yes"
+    )
 
 
 def test_only_one_probe_runs_and_the_other_is_named(place: Place) -> None:
@@ -340,7 +321,9 @@ def test_a_reboot_during_a_probe_disables_probes_until_acknowledged(place: Place
     ended = place.run("probe", "page_read", where(place))
     assert 2 == ended.status
     assert "the host rebooted during a probe" in ended.said
-    assert 0 == place.run("probe", "--acknowledge").status
+    acknowledged = place.run("probe", "--acknowledge")
+    assert 0 == acknowledged.status
+    assert "the host rebooted during the fsync probe of d" in acknowledged.out
     assert 0 == place.run("probe", "page_read", where(place)).status
 
 
@@ -408,8 +391,6 @@ def test_kill_9_leaves_no_fio(shared: Place) -> None:
 def test_a_state_directory_of_another_user_is_an_error(shared: Place) -> None:
     os.chown(shared.state, 0, -1)
     argv = ["setpriv", f"--reuid={DAEMON}", "--clear-groups", *shared.argv("probe", where(shared))]
-    ended = subprocess.run(
-        argv, capture_output=True, text=True, check=False, timeout=3 * PATIENCE_SECONDS
-    )
+    ended = run_program(argv)
     assert 2 == ended.returncode
     assert "run this as root or as the daemon's user" in ended.stderr

@@ -17,15 +17,6 @@ def said(place: Path, clock: FakeClock, boot_id: str = "boot-2") -> str:
     return out.getvalue()
 
 
-def test_a_reboot_during_a_probe_is_acknowledged(tmp_path: Path) -> None:
-    clock = FakeClock()
-    ProbeBudget(tmp_path, clock, "boot-1").reserve("sda", "fsync", 1000)
-    assert "the host rebooted during the fsync probe of sda" in said(tmp_path, clock)
-    after = ProbeBudget(tmp_path, clock, "boot-2")
-    assert after.unacknowledged is None
-    assert after.reserve("sda", "fsync", 1000) is not None
-
-
 def test_a_running_daemon_reads_the_acknowledgement(tmp_path: Path) -> None:
     clock = FakeClock()
     ProbeBudget(tmp_path, clock, "boot-1").reserve("sda", "fsync", 1000)

@@ -16,7 +16,8 @@ from exporter.commands.probe_setup.exporter_service import parse_properties
 from exporter.commands.probe_setup.settings_text import MARK
 from exporter.commands.probe_setup.system_files import removal_text
 from tests.commands.measured import Place
-from tests.end_to_end.daemon import environment
+from tests.end_to_end.server_process import environment
+from tests.processes import run_program
 
 #: Runs the command line, and kills itself before the change with the number of the first argument.
 #: Python reports each change before it happens (audit events).
@@ -87,14 +88,7 @@ class Unit:
         argv = self.place.argv(*arguments)[3:]
         head = [sys.executable, "-c", KILLED, str(killed_before), str(self.place.state)]
         path = f"{self._bin}:{os.environ['PATH']}"
-        done = subprocess.run(
-            [*head, *argv],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment({"PATH": path}),
-        )
+        done = run_program([*head, *argv], env=environment({"PATH": path}))
         return done.returncode, done.stdout + done.stderr
 
     def enable(self, *, killed_before: int = 0) -> tuple[int, str]:

@@ -1,11 +1,11 @@
 """The list of commands, and that only the module of the running command is imported."""
 
-import subprocess
 import sys
 
 import pytest
 
 from exporter.commands.registry import COMMANDS
+from tests.processes import run_program
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -20,7 +20,5 @@ def test_the_command_line_imports_no_module_of_a_command() -> None:
         "import sys, exporter.cli; exporter.cli.parser();"
         "print(sorted(m for m in sys.modules if m.startswith('exporter.commands.')))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    done = run_program([sys.executable, "-c", program], check=True)
     assert "['exporter.commands.registry']" == done.stdout.strip()

@@ -99,6 +99,17 @@ def run(
     return status, out.getvalue()
 
 
+def without_result(stand_in: StandIn, device: str = "sda", kind: str = "short") -> str:
+    """Runs the command, which reports no result of a self-test. Returns what it prints."""
+    status, shown = run(stand_in, device, kind)
+    assert 3 == status
+    return shown
+
+
+#: After a test that passed.
+PASSED = smartctl_texts.ata(log=ata_log("Short offline", "Completed without error"))
+
+
 def ata(tmp_path: Path, ended: str, *, remaining: Sequence[int] = (90, 90, 40, 10)) -> StandIn:
     running = [
         smartctl_texts.ata(execution=smartctl_texts.ata_running(percent)) for percent in remaining
@@ -107,9 +118,7 @@ def ata(tmp_path: Path, ended: str, *, remaining: Sequence[int] = (90, 90, 40, 1
 
 
 def test_a_passed_test_is_0_and_shows_its_progress(tmp_path: Path) -> None:
-    stand_in = ata(
-        tmp_path, smartctl_texts.ata(log=ata_log("Short offline", "Completed without error"))
-    )
+    stand_in = ata(tmp_path, PASSED)
     status, shown = run(stand_in)
     begun, *progress, last = shown.splitlines()
     assert 0 == status
@@ -132,28 +141,24 @@ def test_a_failed_test_is_1_and_names_the_block(tmp_path: Path) -> None:
     "result", ["Aborted by host", "Interrupted (host reset)", "Unknown status (0xa)"]
 )
 def test_a_test_that_was_stopped_from_outside_is_3(tmp_path: Path, result: str) -> None:
-    status, shown = run(
+    shown = without_result(
         ata(tmp_path, smartctl_texts.ata(log=ata_log("Short offline", result, "50%  ")))
     )
-    assert 3 == status
     assert f"unknown: sda: Short offline: {result}" in shown
 
 
 def test_a_test_without_result_does_not_report_the_previous_one(tmp_path: Path) -> None:
-    status, shown = run(ata(tmp_path, smartctl_texts.ata()))
-    assert 3 == status
-    assert "the drive logged no result" in shown
+    assert "the drive logged no result" in without_result(ata(tmp_path, smartctl_texts.ata()))
 
 
 def test_a_running_test_in_the_log_is_not_the_result(tmp_path: Path) -> None:
     listed = ata_log("Short offline", "Self-test routine in progress", "40%  ")
-    log = ata_log("Short offline", "Completed without error")
     stand_in = StandIn(
         tmp_path,
         smartctl_texts.ata(),
         then=(
             smartctl_texts.ata(execution=smartctl_texts.ata_running(40), log=listed),
-            smartctl_texts.ata(log=log),
+            PASSED,
         ),
     )
     assert 0 == run(stand_in)[0]
@@ -214,8 +219,7 @@ def test_a_smartctl_without_nvme_self_tests_is_reported_and_not_run(
     tmp_path: Path,
 ) -> None:
     stand_in = nvme(tmp_path, version="7.3")
-    status, shown = run(stand_in, "nvme0")
-    assert 3 == status
+    shown = without_result(stand_in, "nvme0")
     assert (
         "smartctl 7.3 does not support self-tests of NVMe drives; 7.4 or newer is required" in shown
     )
@@ -223,9 +227,9 @@ def test_a_smartctl_without_nvme_self_tests_is_reported_and_not_run(
 
 
 def test_a_smartctl_before_7_0_is_refused_with_the_required_version(tmp_path: Path) -> None:
-    status, shown = run(StandIn(tmp_path, smartctl_texts.ata(version="6.6")))
-    assert 3 == status
-    assert "smartctl 6.6 is too old; version 7.0 or newer is required" in shown
+    assert "smartctl 6.6 is too old; version 7.0 or newer is required" in without_result(
+        StandIn(tmp_path, smartctl_texts.ata(version="6.6"))
+    )
 
 
 def test_an_nvme_drive_without_self_tests_is_reported(tmp_path: Path) -> None:
@@ -277,9 +281,7 @@ def test_a_sas_drives_test_ends_as_its_log_says(tmp_path: Path, result: str, sta
 
 
 def test_only_the_needed_logs_are_read(tmp_path: Path) -> None:
-    stand_in = ata(
-        tmp_path, smartctl_texts.ata(log=ata_log("Short offline", "Completed without error"))
-    )
+    stand_in = ata(tmp_path, PASSED)
     run(stand_in)
     looks = {asked for asked in stand_in.asked() if "-t" not in asked}
     assert {f"{' '.join(_LOOK)} /dev/sda"} == looks
@@ -287,9 +289,7 @@ def test_only_the_needed_logs_are_read(tmp_path: Path) -> None:
 
 def test_a_running_test_is_not_disturbed(tmp_path: Path) -> None:
     stand_in = StandIn(tmp_path, smartctl_texts.ata(execution=smartctl_texts.ata_running(70)))
-    status, shown = run(stand_in)
-    assert 3 == status
-    assert "a self-test is already running, 70 % remaining" in shown
+    assert "a self-test is already running, 70 % remaining" in without_result(stand_in)
     assert [] == [each for each in stand_in.asked() if "-t" in each]
 
 
@@ -297,9 +297,7 @@ def test_a_drive_that_does_not_start_is_3(tmp_path: Path) -> None:
     stand_in = StandIn(
         tmp_path, smartctl_texts.ata(), begun="Command failed: Input/output error\n", status=4
     )
-    status, shown = run(stand_in)
-    assert 3 == status
-    assert "was not started" in shown
+    assert "was not started" in without_result(stand_in)
 
 
 def test_abort_ends_the_test_that_runs(tmp_path: Path) -> None:
@@ -321,9 +319,9 @@ def test_abort_reports_no_test_and_a_test_that_continues(tmp_path: Path) -> None
 
 
 def test_abort_that_smartctl_refuses_is_3(tmp_path: Path) -> None:
-    status, shown = run(StandIn(tmp_path, smartctl_texts.ata(), status=4), kind="abort")
-    assert 3 == status
-    assert "smartctl -X failed with status 4" in shown
+    assert "smartctl -X failed with status 4" in without_result(
+        StandIn(tmp_path, smartctl_texts.ata(), status=4), kind="abort"
+    )
 
 
 REFUSED = (
@@ -333,22 +331,20 @@ REFUSED = (
 
 
 def test_a_drive_that_cannot_be_opened_is_3_with_the_reason(tmp_path: Path) -> None:
-    status, shown = run(StandIn(tmp_path, REFUSED, status=2))
-    assert 3 == status
-    assert "Permission denied" in shown
+    assert "Permission denied" in without_result(StandIn(tmp_path, REFUSED, status=2))
 
 
 def test_a_device_that_is_not_a_drive_is_3(tmp_path: Path) -> None:
-    status, shown = run(StandIn(tmp_path, smartctl_texts.BANNER.format(version="7.4")))
-    assert 3 == status
-    assert "smartctl cannot test this device" in shown
+    assert "smartctl cannot test this device" in without_result(
+        StandIn(tmp_path, smartctl_texts.BANNER.format(version="7.4"))
+    )
 
 
 def test_text_that_pysmart_cannot_read_is_3(tmp_path: Path) -> None:
     text = smartctl_texts.nvme(log=smartctl_texts.nvme_log()).replace("8,760", "many")
-    status, shown = run(StandIn(tmp_path, text), "nvme0")
-    assert 3 == status
-    assert "pySMART cannot parse smartctl's text" in shown
+    assert "pySMART cannot parse smartctl's text" in without_result(
+        StandIn(tmp_path, text), "nvme0"
+    )
 
 
 def test_a_missing_smartctl_is_3_and_named() -> None:
@@ -405,8 +401,7 @@ class Interrupting(FakeClock):
 def test_ctrl_c_lets_the_test_continue_in_the_drive(tmp_path: Path) -> None:
     stand_in = ata(tmp_path, smartctl_texts.ata())
     stand_in.clock = Interrupting()
-    status, shown = run(stand_in)
-    assert 3 == status
+    shown = without_result(stand_in)
     assert "the self-test continues in the drive" in shown
     assert "ssd-exporter self-test sda abort" in shown
     assert [] == [each for each in stand_in.asked() if "-X" in each]
@@ -434,8 +429,7 @@ class Terminal(io.StringIO):
 
 
 def test_a_terminal_shows_one_line_that_changes(tmp_path: Path) -> None:
-    ended = smartctl_texts.ata(log=ata_log("Short offline", "Completed without error"))
-    _, shown = run(ata(tmp_path, ended), out=Terminal())
+    _, shown = run(ata(tmp_path, PASSED), out=Terminal())
     begun, progress, last = shown.rstrip("\n").split("\n")
     assert begun.startswith("sda: short self-test started")
     assert 4 == progress.count("\r")
@@ -464,9 +458,7 @@ class Flaky:
 def test_a_failed_query_is_retried_a_limited_number_of_times(
     tmp_path: Path, failing: Sequence[int], status: int
 ) -> None:
-    stand_in = ata(
-        tmp_path, smartctl_texts.ata(log=ata_log("Short offline", "Completed without error"))
-    )
+    stand_in = ata(tmp_path, PASSED)
     out = io.StringIO()
     assert status == self_test.run(
         "sda",
@@ -492,6 +484,4 @@ def test_a_test_without_an_end_is_given_up_after_a_week(tmp_path: Path) -> None:
         tmp_path, smartctl_texts.ata(execution=smartctl_texts.ata_running(10)), remaining=[10]
     )
     stand_in.clock = Slow()
-    status, shown = run(stand_in)
-    assert 3 == status
-    assert "the self-test did not end within 7 days" in shown
+    assert "the self-test did not end within 7 days" in without_result(stand_in)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from exporter.commands.slc_report import CacheMeasurement, RecoveryStep, report, verdict
 from exporter.probe import slc_watch
 from exporter.probe.cache_cliff import TraceSample, cache_cliff
-from exporter.probe.cliff_result import CacheCliff, CliffResult, WritePhase
+from exporter.probe.cliff_result import CacheCliff, CliffResult
 from exporter.probe.slc_results import SlcResult
 from exporter.report import content, html_page
 from exporter.report.content import Chart, Report, Table
@@ -151,7 +151,3 @@ def test_any_result_and_trace_make_a_page(cliff: CacheCliff, trace: list[TraceSa
     assert found.verdict
     assert html_page.html(found)
     assert content.json_text(found)
-
-
-def test_the_chart_shows_the_judged_data() -> None:
-    assert (WritePhase(0, 540e6), WritePhase(8_500_000_000, 112.5e6)) == CLIFF.phases

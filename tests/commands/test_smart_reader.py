@@ -53,6 +53,7 @@ class Host:
         (place / "root" / "dev" / "sda").touch()
         self.stand_in = StandIn(place / "bin")
         self.stand_in.says("--scan-open", SCAN)
+        self.stand_in.says("sda", GOOD)
         usual = Settings()
         self.settings = replace(
             usual,
@@ -104,7 +105,6 @@ def host(tmp_path: Path) -> Host:
 
 
 def test_a_drive_is_polled_and_named_by_its_block_device(host: Host) -> None:
-    host.stand_in.says("sda", GOOD)
     (drive,) = host.ask()
     assert ("sda", True, "Flashworks S500") == (drive.label, drive.up, drive.identity.model)
     assert drive.health is not None
@@ -112,7 +112,6 @@ def test_a_drive_is_polled_and_named_by_its_block_device(host: Host) -> None:
 
 
 def test_the_output_of_smartctl_is_available_for_a_capture(host: Host) -> None:
-    host.stand_in.says("sda", GOOD)
     host.ask()
     assert ["scan", "sda sat"] == list(host.outputs())
 
@@ -161,7 +160,6 @@ def test_the_progress_fits_the_terminal() -> None:
 
 
 def test_a_drive_has_its_mountpoints_and_the_reason_for_a_missing_estimate(host: Host) -> None:
-    host.stand_in.says("sda", GOOD)
     number = (host.sys.root / "block" / "sda" / "dev").read_text().strip()
     mounts = "".join(
         f"{identity} 1 {number} {root} {place} rw - ext4 /dev/sda rw\n"
@@ -180,7 +178,6 @@ def test_a_drive_has_its_mountpoints_and_the_reason_for_a_missing_estimate(host:
 
 def test_a_virtual_disk_is_reported_without_smart(host: Host) -> None:
     trees.virtio(host.sys)
-    host.stand_in.says("sda", GOOD)
     _, virtual = host.ask()
     assert ("vda", None) == (virtual.label, virtual.health)
     assert "has no SMART data" in virtual.message
@@ -194,7 +191,6 @@ def test_a_device_that_the_kernel_lists_as_virtual_is_no_drive(host: Host, name:
 
 def test_an_emmc_is_checked_without_a_poll(host: Host) -> None:
     trees.mmc(host.sys, "0x09 0x01", "0x01")
-    host.stand_in.says("sda", GOOD)
     _, emmc = host.ask()
     assert ("mmcblk0", True, "/dev/mmcblk0") == (emmc.label, emmc.up, emmc.address)
     text = "80-90 % of its rated endurance is used"
@@ -210,7 +206,6 @@ def test_an_emmc_is_checked_without_a_poll(host: Host) -> None:
 
 def test_a_worn_out_emmc_needs_no_date(host: Host) -> None:
     trees.mmc(host.sys, "0x0b 0x01", "0x03")
-    host.stand_in.says("sda", GOOD)
     _, emmc = host.ask()
     assert "the rated endurance is used up" == emmc.wearout_missing
     assert ["at most 10 %", "100+ % of its rated endurance is used"] == [
@@ -222,7 +217,6 @@ def test_a_worn_out_emmc_needs_no_date(host: Host) -> None:
 @pytest.mark.parametrize("life_time", [None, "0x00 0x00", "garbage"])
 def test_a_card_without_wear_says_why(host: Host, life_time: str | None) -> None:
     trees.mmc(host.sys, life_time)
-    host.stand_in.says("sda", GOOD)
     _, card = host.ask()
     assert ("mmcblk0", None) == (card.label, card.health)
     assert "the kernel reports no usable wear of this card: SD cards have none" in card.message
@@ -231,7 +225,6 @@ def test_a_card_without_wear_says_why(host: Host, life_time: str | None) -> None
 def test_a_ufs_drive_says_why_its_wear_is_unknown(host: Host) -> None:
     trees.ufs(host.sys)
     (host.settings.path.rootfs / "dev" / "sde").touch()
-    host.stand_in.says("sda", GOOD)
     host.stand_in.says(
         "--scan-open", '{"devices":[{"name":"/dev/sde","type":"scsi","protocol":"SCSI"}]}'
     )
@@ -331,7 +324,6 @@ def test_a_drive_without_rights_need_not_answer(host: Host) -> None:
 
 
 def test_behind_a_controller_only_a_known_drive_must_answer(host: Host) -> None:
-    host.stand_in.says("sda", GOOD)
     host.stand_in.does("0", "exit 2")
     behind = SmartDrive("/dev/bus/0", "megaraid,3")
     host.ask(drive=(behind,))
@@ -390,7 +382,6 @@ def test_behind_an_unreachable_controller_no_drive_is_missing(
 ) -> None:
     """The scan does not name these drives then, and does not say why."""
     holds(host, held)
-    host.stand_in.says("sda", GOOD)
     host.ask(kept=knowing(BEHIND))
     message = (
         "not polled: it is behind a MegaRAID controller, and smartctl needs"
@@ -402,7 +393,6 @@ def test_behind_an_unreachable_controller_no_drive_is_missing(
 
 def test_a_configured_drive_behind_an_unreachable_controller_need_not_answer(host: Host) -> None:
     holds(host, RAWIO)
-    host.stand_in.says("sda", GOOD)
     said = "Smartctl open device: /dev/bus/0 [megaraid_disk_03] failed: cannot open /dev/"
     said += "megaraid_sas_ioctl_node or /dev/megadev0"
     host.stand_in.says("0", json.dumps(reports.smartctl(said, status=2)), 2)
@@ -415,7 +405,6 @@ def test_a_configured_drive_behind_an_unreachable_controller_need_not_answer(hos
 def test_cap_mknod_is_not_required_if_the_node_exists(host: Host) -> None:
     holds(host, ADMIN)
     (host.settings.path.rootfs / "dev" / "megaraid_sas_ioctl_node").touch()
-    host.stand_in.says("sda", GOOD)
     host.ask(kept=knowing(BEHIND))
     assert has_vanished(judged(host)["bus/0:megaraid,3"])
 
@@ -426,7 +415,6 @@ def test_with_all_or_unknown_capabilities_the_drive_is_missing(
 ) -> None:
     if held is not None:
         holds(host, held)
-    host.stand_in.says("sda", GOOD)
     host.ask(kept=knowing(BEHIND))
     assert has_vanished(judged(host)["bus/0:megaraid,3"])
 
@@ -436,7 +424,6 @@ def test_the_drive_is_missing_if_another_behind_the_controller_answers(host: Hos
     holds(host, 0)
     there = '{"name":"/dev/bus/0","type":"sat+megaraid,4","protocol":"ATA"}'
     host.stand_in.says("--scan-open", SCAN.replace("]}", f",{there}]}}"))
-    host.stand_in.says("sda", GOOD)
     host.stand_in.says("0", GOOD.replace("S1", "S4"))
     host.ask(kept=knowing(BEHIND))
     assert has_vanished(judged(host)["bus/0:megaraid,3"])
@@ -445,7 +432,6 @@ def test_the_drive_is_missing_if_another_behind_the_controller_answers(host: Hos
 
 def test_a_directly_attached_drive_is_missing_with_any_capabilities(host: Host) -> None:
     holds(host, 0)
-    host.stand_in.says("sda", GOOD)
     host.ask(kept=knowing(("/dev/sdb", "sat")))
     assert has_vanished(judged(host)["sdb:sat"])
 
@@ -465,7 +451,6 @@ def has_vanished(problems: list[tuple[Status, str]]) -> bool:
 
 
 def test_a_bridge_for_one_process_is_polled_only_by_the_daemon(host: Host) -> None:
-    host.stand_in.says("sda", GOOD)
     (drive,) = host.ask(drive=(SmartDrive("/dev/sda", "jmb39x,0"),))
     assert ("sda:jmb39x,0", False) == (drive.label, drive.was_reached)
     assert drive.message.startswith("not polled: only the daemon may poll it")
@@ -473,7 +458,6 @@ def test_a_bridge_for_one_process_is_polled_only_by_the_daemon(host: Host) -> No
 
 
 def test_a_bridge_named_by_its_disk_is_polled_only_by_the_daemon(host: Host) -> None:
-    host.stand_in.says("sda", GOOD)
     host.settings = replace(host.settings, device={"sda": DeviceSettings(smart_type="jms56x,1")})
     (drive,) = host.ask()
     assert drive.message.startswith("not polled: only the daemon may poll it")
@@ -482,7 +466,6 @@ def test_a_bridge_named_by_its_disk_is_polled_only_by_the_daemon(host: Host) -> 
 
 def test_a_failed_scan_is_reported(host: Host) -> None:
     host.stand_in.does("--scan-open", "echo garbage")
-    host.stand_in.says("sda", GOOD)
     host.ask()
     assert host.answers.problem.startswith("scanning for drives failed")
 

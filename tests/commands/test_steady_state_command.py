@@ -88,22 +88,20 @@ def test_ctrl_c_in_the_first_round_ends_fio_and_removes_what_was_made(place: Pla
 
 @pytest.mark.parametrize("rounds", ["4", "0", "-1", "1001"])
 def test_too_few_or_too_many_rounds_are_refused(place: Place, rounds: str) -> None:
-    ended = place.run("steady-state", where(place), f"--rounds={rounds}", "--yes")
-    assert 2 == ended.status
-    assert "it must be 5 to 1000" in ended.complaint
+    assert "it must be 5 to 1000" in place.complaint(
+        "steady-state", where(place), f"--rounds={rounds}", "--yes"
+    )
 
 
 def test_an_unknown_profile_is_an_error(place: Place) -> None:
-    ended = place.run("steady-state", "page", where(place))
-    assert 2 == ended.status
-    assert "there is no profile 'page'" in ended.complaint
+    assert "there is no profile 'page'" in place.complaint("steady-state", "page", where(place))
 
 
 def test_a_fio_without_result_gives_no_round(place: Place) -> None:
     fio = place.program("fio", pretending("exit 0"))
-    ended = place.run("steady-state", where(place), f"--fio.path={fio}", "--yes")
-    assert 3 == ended.status
-    assert "no round was measured" in ended.complaint
+    assert "no round was measured" in place.complaint(
+        "steady-state", where(place), f"--fio.path={fio}", "--yes", status=3
+    )
 
 
 def keep(place: Place, runs: int = 5) -> None:
@@ -129,9 +127,7 @@ def test_too_few_saved_rounds_are_not_judged(place: Place) -> None:
 
 
 def test_missing_saved_rounds_are_an_error(place: Place) -> None:
-    ended = place.run("steady-state", "--kept")
-    assert 2 == ended.status
-    assert "the daemon has saved no rounds in" in ended.complaint
+    assert "the daemon has saved no rounds in" in place.complaint("steady-state", "--kept")
     keep(place)
     ended = place.run("steady-state", "burst", "--kept")
     assert "has saved no rounds of burst in" in ended.complaint
@@ -139,6 +135,4 @@ def test_missing_saved_rounds_are_an_error(place: Place) -> None:
 
 def test_an_unreadable_state_file_is_an_error(place: Place) -> None:
     (place.state / "state.json").write_text("{")
-    ended = place.run("steady-state", "--kept")
-    assert 2 == ended.status
-    assert "cannot be read" in ended.complaint
+    assert "cannot be read" in place.complaint("steady-state", "--kept")

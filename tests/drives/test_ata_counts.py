@@ -1,5 +1,7 @@
 """Event counters and spare blocks of ATA drives."""
 
+import re
+
 import pytest
 from hypothesis import given
 
@@ -22,68 +24,54 @@ def counted(identity: DriveIdentity, *table: AtaAttribute) -> DriveHealth:
     return ata_counts(NOTHING, identity, table)
 
 
-#: One attribute for each rule and spelling: counter, id and name.
-NAMED = (
-    ("media_errors", 187, "Reported_Uncorrect"),
-    ("media_errors", 187, "Reported_Uncorr_Errors"),
-    ("media_errors", 187, "Reported_UE_Counts"),
-    ("media_errors", 187, "Uncorrectable_Error_Cnt"),
-    ("media_errors", 187, "Uncorrectable_ECC_Ct"),
-    ("media_errors", 160, "Uncorrectable_Error_Cnt"),
-    ("media_errors", 160, "Uncorrectable_Sectors"),
-    ("media_errors", 160, "UECC_Sector_Count"),
-    ("media_errors", 13, "Lifetime_UECC_Ct"),
-    ("media_errors", 1, "Uncorrectable_ECC_Cnt"),
-    ("media_errors", 195, "Uncorrectable_Error_Cnt"),
-    ("media_errors", 195, "Uncorrectable_Err_Ct"),
-    ("media_errors", 197, "Total_Unc_Read_Failures"),
-    ("media_errors", 198, "Offline_Uncorrectable"),
-    ("media_errors", 198, "Offline_UErr_Media_Scan"),
-    ("media_errors", 198, "Uncor_Read_Error_Ct"),
-    ("reallocated_sectors", 5, "Reallocated_Sector_Ct"),
-    ("reallocated_sectors", 5, "Reallocate_NAND_Blk_Cnt"),
-    ("reallocated_sectors", 5, "Reallocated_Block_Count"),
-    ("reallocated_sectors", 5, "Realloc_Flash_Blocks_Ct"),
-    ("reallocated_sectors", 5, "Retired_Block_Count"),
-    ("reallocated_sectors", 5, "New_Bad_Blk_Count"),
-    ("reallocated_sectors", 5, "New_Bad_Block_Count"),
-    ("reallocated_sectors", 5, "Later_Bad_Block"),
-    ("reallocated_sectors", 5, "Runtime_Bad_Block"),
-    ("reallocated_sectors", 166, "Grown_Bad_Block_Count"),
-    ("reallocated_sectors", 166, "Total_Later_Bad_Blk_Ct"),
-    ("reallocated_sectors", 170, "Grown_Failing_Block_Ct"),
-    ("reallocated_sectors", 170, "Grown_Bad_Blocks"),
-    ("reallocated_sectors", 178, "Runtime_Invalid_Blk_Cnt"),
-    ("reallocated_sectors", 183, "Runtime_Bad_Block"),
-    ("reallocated_sectors", 196, "Lifetime_Retried_Blk_Ct"),
-    ("reallocated_sectors", 235, "Later_Bad_Block"),
-    ("pending_sectors", 197, "Current_Pending_Sector"),
-    ("pending_sectors", 197, "Current_Pending_ECC_Cnt"),
-    ("pending_sectors", 197, "Pending_Sector_Count"),
-    ("program_failures", 171, "Program_Fail_Count"),
-    ("program_failures", 181, "Program_Fail_Cnt_Total"),
-    ("program_failures", 181, "Block_Program_Failures"),
-    ("program_failures", 175, "Program_Fail_Cnt"),
-    ("program_failures", 195, "Program_Failure_Blk_Ct"),
-    ("erase_failures", 172, "Erase_Fail_Count"),
-    ("erase_failures", 172, "Erase_Fail_Ct"),
-    ("erase_failures", 172, "Block_Erase_Failure"),
-    ("erase_failures", 182, "Erase_Fail_Count_Total"),
-    ("erase_failures", 176, "Erase_Fail_Cnt"),
-    ("erase_failures", 196, "Erase_Failure_Blk_Ct"),
-    ("interface_errors", 199, "UDMA_CRC_Error_Count"),
-    ("interface_errors", 199, "SATA_FIS_CRC_Errors"),
-    ("interface_errors", 218, "CRC_Error_Count"),
-    ("interface_errors", 210, "SATA_CRC_Error_Count"),
-    ("interface_errors", 168, "SATA_Phy_Error_Count"),
-    ("interface_errors", 168, "SATA_PHY_Err_Ct"),
-    ("unsafe_shutdowns", 174, "Unexpect_Power_Loss_Ct"),
-    ("unsafe_shutdowns", 174, "Unsafe_Shutdown_Count"),
-    ("unsafe_shutdowns", 174, "Pwr_Cycle_Ct_Unplanned"),
-    ("unsafe_shutdowns", 192, "Unexpect_Power_Loss_Cnt"),
-    ("unsafe_shutdowns", 192, "Unclean_Shutdown_Ct"),
-    ("unsafe_shutdowns", 235, "POR_Recovery_Count"),
-    ("unsafe_shutdowns", 236, "Unstable_Power_Count"),
+#: Every spelling of the attributes of each rule: counter, then id and names.
+SPELLINGS = """
+media_errors:
+  187 Reported_Uncorrect Reported_Uncorr_Errors Reported_UE_Counts Uncorrectable_Error_Cnt
+  187 Uncorrectable_ECC_Ct
+  160 Uncorrectable_Error_Cnt Uncorrectable_Sectors UECC_Sector_Count
+  13 Lifetime_UECC_Ct
+  1 Uncorrectable_ECC_Cnt
+  195 Uncorrectable_Error_Cnt Uncorrectable_Err_Ct
+  197 Total_Unc_Read_Failures
+  198 Offline_Uncorrectable Offline_UErr_Media_Scan Uncor_Read_Error_Ct
+reallocated_sectors:
+  5 Reallocated_Sector_Ct Reallocate_NAND_Blk_Cnt Reallocated_Block_Count Realloc_Flash_Blocks_Ct
+  5 Retired_Block_Count New_Bad_Blk_Count New_Bad_Block_Count Later_Bad_Block Runtime_Bad_Block
+  166 Grown_Bad_Block_Count Total_Later_Bad_Blk_Ct
+  170 Grown_Failing_Block_Ct Grown_Bad_Blocks
+  178 Runtime_Invalid_Blk_Cnt
+  183 Runtime_Bad_Block
+  196 Lifetime_Retried_Blk_Ct
+  235 Later_Bad_Block
+pending_sectors:
+  197 Current_Pending_Sector Current_Pending_ECC_Cnt Pending_Sector_Count
+program_failures:
+  171 Program_Fail_Count
+  181 Program_Fail_Cnt_Total Block_Program_Failures
+  175 Program_Fail_Cnt
+  195 Program_Failure_Blk_Ct
+erase_failures:
+  172 Erase_Fail_Count Erase_Fail_Ct Block_Erase_Failure
+  182 Erase_Fail_Count_Total
+  176 Erase_Fail_Cnt
+  196 Erase_Failure_Blk_Ct
+interface_errors:
+  199 UDMA_CRC_Error_Count SATA_FIS_CRC_Errors
+  218 CRC_Error_Count
+  210 SATA_CRC_Error_Count
+  168 SATA_Phy_Error_Count SATA_PHY_Err_Ct
+unsafe_shutdowns:
+  174 Unexpect_Power_Loss_Ct Unsafe_Shutdown_Count Pwr_Cycle_Ct_Unplanned
+  192 Unexpect_Power_Loss_Cnt Unclean_Shutdown_Ct
+  235 POR_Recovery_Count
+  236 Unstable_Power_Count
+"""
+NAMED = tuple(
+    (counter, int(number), name)
+    for counter, attributes in re.findall(r"^(\w+):\n((?: .*\n)+)", SPELLINGS, re.MULTILINE)
+    for number, *names in map(str.split, attributes.splitlines())
+    for name in names
 )
 
 

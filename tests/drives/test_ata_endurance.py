@@ -1,5 +1,6 @@
 """The wear of ATA drives: the standard's figure, the rule of each make, and known misreadings."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -44,295 +45,132 @@ def family_rule(percent: float, step: float = 1.0) -> Endurance:
     return Endurance(ratio, EnduranceSource.FAMILY_RULE, step_ratio)
 
 
-#: A drive for every row of the table: (make, attribute), identity, attribute, percent used.
-RULED: tuple[tuple[str, DriveIdentity, AtaAttribute, float], ...] = (
-    (
-        "intel_dell",
-        drive("Dell Certified Intel S3520 Series SSDs", "SSDSCKJB240G7R"),
-        row(245, "Percent_Life_Remaining", 93, 93),
-        7,
-    ),
-    (
-        "intel_lenovo",
-        drive("Lenovo OEM Intel D3-S4510 Series SSDs", "SSDSC2KB480G8L"),
-        row(233, "Media_Wearout_Indicator", 88),
-        12,
-    ),
-    (
-        "intel_540",
-        drive("Intel 540 Series SSDs", "INTEL SSDSC2KW240H6"),
-        row(233, "Media_Wearout_Indicator", 95),
-        5,
-    ),
-    (
-        "intel_540",
-        drive("Intel SSD Pro 5400s Series", "INTEL SSDSC2KF240H6"),
-        row(226, "Workld_Media_Wear_Indic", 100, 3 * 1024 + 512),
-        3.5,
-    ),
-    ("intel", INTEL, row(233, "Media_Wearout_Indicator", 61), 39),
-    ("samsung", SAMSUNG, row(177, "Wear_Leveling_Count", 83, 251), 17),
-    (
-        "samsung",
-        drive("Samsung based SSDs", "SAMSUNG MZNLF128HCHP-00004"),
-        row(173, "Wear_Leveling_Count", 90, 120),
-        10,
-    ),
-    (
-        "micron_dell",
-        drive(None, "MTFDDAV480TDS", "D3DJ010"),
-        row(245, "Unknown_Attribute", 100, 96),
-        4,
-    ),
-    (
-        "micron_m500dc",
-        drive("Micron M500DC/M510DC Enterprise SSDs", "Micron_M500DC_MTFDDAK480MBB"),
-        row(202, "Percent_Lifetime_Remain", 70, 30),
-        30,
-    ),
-    ("micron_5000", MICRON, row(202, "Percent_Lifetime_Remain", 96, 4), 4),
-    ("micron_client", MX500, row(202, "Percent_Lifetime_Remain", 79, 21), 21),
-    (
-        "micron_m4",
-        drive("Crucial/Micron RealSSD m4/C400/P400", "M4-CT256M4SSD2"),
-        row(202, "Perc_Rated_Life_Used", 91, 9),
-        9,
-    ),
-    ("wd", WD, row(230, "Media_Wearout_Indicator", 7, 0x0008_0003_0742, "0x000800030742"), 7.66),
-    (
-        "sandisk_hp",
-        drive(MARVELL_SANDISK, "SanDisk SD8SN8U-256G-1006"),
-        row(201, "Lifetime_Remaining%", 94, 6),
-        6,
-    ),
-    (
-        "sandisk_lenovo_233",
-        drive(MARVELL_SANDISK, "SanDisk SD8SN8U-256G1001"),
-        row(233, "Total_NAND_Writes_GiB", 92, 4000),
-        8,
-    ),
-    (
-        "sandisk_oem",
-        drive(MARVELL_SANDISK, "SanDisk SD9SN8W-256G1012"),
-        row(230, "Perc_Write/Erase_Count", 89, 77),
-        11,
-    ),
-    (
-        "sandisk",
-        drive(MARVELL_SANDISK, "SanDisk SDSSDHII480G"),
-        row(230, "Perc_Write/Erase_Count", 100, 0x0533, "0 0 1331"),
-        5,
-    ),
-    (
-        "sandisk_sdssdp",
-        drive("SanDisk based SSDs", "SanDisk SDSSDP128G"),
-        row(230, "Perc_Write/Erase_Count", 100, 1234),
-        12.34,
-    ),
-    (
-        "cloudspeed",
-        drive("Sandisk SATA Cloudspeed Max and GEN2 ESS SSDs", "SDLF1CRR-019T-1HA1"),
-        row(245, "Drive_Life_Remaining%", 97, 97),
-        3,
-    ),
-    (
-        "phison_kioxia",
-        drive("Phison Driven SSDs", "KIOXIA-EXCERIA SATA SSD"),
-        row(231, "SSD_Life_Left", 98, 98),
-        2,
-    ),
-    ("phison", PHISON, row(231, "SSD_Life_Left", 100, 71), 29),
-    (
-        "smi_usb",
-        drive("Silicon Motion based USB SSDs", "EXAMPLE USB"),
-        row(169, "Remaining_Lifetime_Perc", 100, 99),
-        1,
-    ),
-    (
-        "smi_usb",
-        drive("Silicon Motion based USB SSDs", "EXAMPLE USB"),
-        row(231, "SSD_Life_Left", 98, 98),
-        2,
-    ),
-    (
-        "smi",
-        drive("Silicon Motion based SSDs", "TS64GMTS400"),
-        row(169, "Remaining_Lifetime_Perc", 100, 88),
-        12,
-    ),
-    (
-        "smi",
-        drive("Silicon Motion based SSDs", "KINGSTON SKC600512G"),
-        row(231, "SSD_Life_Left", 86, 86),
-        14,
-    ),
-    (
-        "swissbit_x600",
-        drive("Swissbit X-600m Series Industrial mSATA SSD", "SFSA032GU1AA4TO-I-DB-216-STD"),
-        row(248, "Perc_Rated_Life_Remain", 95, 95),
-        5,
-    ),
-    (
-        "swissbit",
-        drive("Swissbit X-7x Family SATA SSD", "SFSA120GQ1AK1TA"),
-        row(248, "SSD_Remaining_Life_Perc", 100, 91),
-        9,
-    ),
-    (
-        "swissbit",
-        drive("Swissbit X-7x Family SATA SSD", "SFSA120GQ1AK1TA"),
-        row(231, "Life_Remaining_Percent", 90, 90),
-        10,
-    ),
-    (
-        "atp_value",
-        drive("ATP SATA III Value Line SSDs", "ATP SATA III 2.5 inch"),
-        row(231, "Percent_Lifetime_Remain", 99, 99),
-        1,
-    ),
-    (
-        "atp",
-        drive("ATP SATA III Superior Line SSDs", "ATP SATA III 2.5 inch SSD"),
-        row(202, "Percent_Lifetime_Used", 100, 18),
-        18,
-    ),
-    (
-        "atp",
-        drive("ATP SATA III aMLC M.2 2242/80 Embedded SSDs", "ATP I-Temp M.2 2242"),
-        row(248, "PCT_Life_Remaining", 82, 82),
-        18,
-    ),
-    (
-        "apacer",
-        drive("Apacer AS340/350 SSDs", "Apacer AS340 240GB"),
-        row(231, "Lifetime_Left", 100, 65),
-        35,
-    ),
-    (
-        "innodisk",
-        drive("Innodisk 3IE2/3ME2/3MG2/3SE2/3TG6 SSDs", "2.5 SATA SSD 3ME2"),
-        row(169, "Remaining_Lifetime_Perc", 80, 80),
-        20,
-    ),
-    (
-        "innodisk",
-        drive("Innodisk 3IE2/3ME2/3MG2/3SE2/3TG6 SSDs", "2.5 SATA SSD 3TG6-P"),
-        row(248, "Remaining_Life", 100, 77),
-        23,
-    ),
-    (
-        "storfly",
-        drive("StorFly CFast SATA 6Gbps SSDs", "StorFly VSFCS2CC060G-100"),
-        row(248, "Lifetime_Remaining%", 75, 75),
-        25,
-    ),
-    (
-        "storfly",
-        drive("StorFly CFast SATA 6Gbps SSDs", "StorFly VSFCS2CC060G-100"),
-        row(169, "Lifetime_Remaining%", 74, 74),
-        26,
-    ),
-    (
-        "xmore",
-        drive("Xmore Industrial SATA SSDs", "SSD256GXACMTS-256T"),
-        row(231, "Percent_Lifetime_Remain", 100, 64),
-        36,
-    ),
-    (
-        "smart_modular",
-        drive("SMART Modular Technologies mSATA XL+ SLC SSDs", "SH9MST6D064GJSI"),
-        row(202, "Perc_Rated_Life_Used", 100, 6),
-        6,
-    ),
-    (
-        "smart_modular",
-        drive("SMART Modular Technologies mSATA XL+ SLC SSDs", "SH9MST6D064GJSI"),
-        row(231, "Perc_Rated_Life_Remain", 93, 93),
-        7,
-    ),
-    (
-        "apple",
-        drive("Apple SD/SM/TS...E/F/G SSDs", "APPLE SSD SM0256F"),
-        row(173, "Wear_Leveling_Count", 176, 0x02FF_021D_01B4),
-        24,
-    ),
-    (
-        "toshiba",
-        drive("Toshiba HG6 Series SSD", "TOSHIBA THNSNJ256GCST"),
-        row(173, "Erase_Count", 181, 0),
-        19,
-    ),
-    (
-        "hynix_used",
-        drive(HYNIX, "HFS500G32TND-N1A2A"),
-        row(231, "SSD_Life_Left", 99, 13),
-        13,
-    ),
-    ("hynix_left", drive(HYNIX, "HFS256G32TNF-N3A0A"), row(231, "SSD_Life_Left", 100, 85), 15),
-    ("hynix_sc", drive(HYNIX, "SK hynix SC401 SATA 512GB"), row(231, "SSD_Life_Left", 1, 94), 6),
-    ("hynix_feh", drive(HYNIX, "HFS960G32FEH-7A10A"), row(231, "SSD_Life_Left", 91, 0), 9),
-    ("hynix_feh", drive(HYNIX, "HFS960G3EFEH-7A10A"), row(245, "SSD_Life_Left", 96, 0), 4),
-    ("hynix", drive(HYNIX, "SHGS31-500GS-2"), row(231, "SSD_Life_Left", 84, 0), 16),
-    (
-        "kingston_uv",
-        drive("Kingston SSDNow UV400/500", "KINGSTON SUV500240G"),
-        row(231, "SSD_Life_Left", 68, 68),
-        32,
-    ),
-    (
-        "seagate",
-        drive("Seagate IronWolf 110 SATA SSD", "ZA960NM10001"),
-        row(231, "SSD_Life_Left", 92, 0x0102030405005C, "0x0102030405005c"),
-        8,
-    ),
-    (
-        "sandforce",
-        drive("SandForce Driven SSDs", "ADATA SP900"),
-        row(231, "SSD_Life_Left", 90, 0),
-        12.8,
-    ),
-    (
-        "indilinx",
-        drive("Indilinx Barefoot based SSDs", "OCZ-VERTEX"),
-        row(209, "Remaining_Lifetime_Perc", 44, 44),
-        56,
-    ),
-    (
-        "indilinx_everest",
-        drive("Indilinx Barefoot_2/Everest/Martini based SSDs", "OCZ-VERTEX4"),
-        row(233, "Media_Wearout_Indicator", 59, 0),
-        41,
-    ),
-    (
-        "barefoot_3",
-        drive("Indilinx Barefoot 3 based SSDs", "OCZ-VECTOR150"),
-        row(233, "Remaining_Lifetime_Perc", 98, 98),
-        2,
-    ),
-    (
-        "maxio",
-        drive("Maxio based SSDs (variant 2)", "EXAMPLE 240GB"),
-        row(231, "SSD_Life_Left", 97, 97),
-        3,
-    ),
-    (
-        "ssstc",
-        drive("SSSTC ERX GD/CD Series SSDs", "SSSTC ER2-GD480A"),
-        row(231, "Percent_Lifetime_Remain", 96, 0),
-        4,
-    ),
-    (
-        "ssstc",
-        drive("SSSTC ERX GD/CD Series SSDs", "SSSTC ER2-GD480A"),
-        row(202, "Percent_Lifetime_Remain", 95, 0),
-        5,
-    ),
-    (
-        "ssstc",
-        drive("SSSTC ERX GD/CD Series SSDs", "SSSTC ER2-GD480A"),
-        row(233, "Percent_Lifetime_Remain", 94, 0),
-        6,
-    ),
+def ruled(table: str) -> Iterator[tuple[str, DriveIdentity, AtaAttribute, float]]:
+    """Yields make, identity, attribute and percent used for each attribute of a table of drives."""
+    for line in table.strip().splitlines():
+        if not line.startswith(" "):
+            make, family, *model_and_firmware = line.split(": ")
+            identity = drive(None if family == "-" else family, *model_and_firmware)
+        else:
+            attribute, percent = line.split(" = ")
+            number, name, value, raw, *text = attribute.split()
+            attribute_row = row(int(number), name, int(value), int(raw, 0), " ".join(text) or None)
+            yield make, identity, attribute_row, float(percent.rstrip("%"))
+
+
+#: A drive for every row of the table: make, family, model and firmware, then its attributes: id,
+#: name, value, raw value, the raw value as text if it is no plain number, and percent used.
+RULED = tuple(
+    ruled("""
+intel_dell: Dell Certified Intel S3520 Series SSDs: SSDSCKJB240G7R
+  245 Percent_Life_Remaining 93 93 = 7%
+intel_lenovo: Lenovo OEM Intel D3-S4510 Series SSDs: SSDSC2KB480G8L
+  233 Media_Wearout_Indicator 88 0 = 12%
+intel_540: Intel 540 Series SSDs: INTEL SSDSC2KW240H6
+  233 Media_Wearout_Indicator 95 0 = 5%
+intel_540: Intel SSD Pro 5400s Series: INTEL SSDSC2KF240H6
+  226 Workld_Media_Wear_Indic 100 3584 = 3.5%
+intel: Intel S3520 Series SSDs: INTEL SSDSC2BB480G7
+  233 Media_Wearout_Indicator 61 0 = 39%
+samsung: Samsung based SSDs: Samsung SSD 860 EVO 500GB
+  177 Wear_Leveling_Count 83 251 = 17%
+samsung: Samsung based SSDs: SAMSUNG MZNLF128HCHP-00004
+  173 Wear_Leveling_Count 90 120 = 10%
+micron_dell: -: MTFDDAV480TDS: D3DJ010
+  245 Unknown_Attribute 100 96 = 4%
+micron_m500dc: Micron M500DC/M510DC Enterprise SSDs: Micron_M500DC_MTFDDAK480MBB
+  202 Percent_Lifetime_Remain 70 30 = 30%
+micron_5000: Micron 5100 / 52x0 / 5300 / 5400 SSDs: Micron_5300_MTFDDAK480TDS
+  202 Percent_Lifetime_Remain 96 4 = 4%
+micron_client: Crucial/Micron Client SSDs: CT500MX500SSD1
+  202 Percent_Lifetime_Remain 79 21 = 21%
+micron_m4: Crucial/Micron RealSSD m4/C400/P400: M4-CT256M4SSD2
+  202 Perc_Rated_Life_Used 91 9 = 9%
+wd: WD Blue / Red / Green SSDs: WDC WDS100T2B0A-00SM50
+  230 Media_Wearout_Indicator 7 0x800030742 0x000800030742 = 7.66%
+sandisk_hp: Marvell based SanDisk SSDs: SanDisk SD8SN8U-256G-1006
+  201 Lifetime_Remaining% 94 6 = 6%
+sandisk_lenovo_233: Marvell based SanDisk SSDs: SanDisk SD8SN8U-256G1001
+  233 Total_NAND_Writes_GiB 92 4000 = 8%
+sandisk_oem: Marvell based SanDisk SSDs: SanDisk SD9SN8W-256G1012
+  230 Perc_Write/Erase_Count 89 77 = 11%
+sandisk: Marvell based SanDisk SSDs: SanDisk SDSSDHII480G
+  230 Perc_Write/Erase_Count 100 1331 0 0 1331 = 5%
+sandisk_sdssdp: SanDisk based SSDs: SanDisk SDSSDP128G
+  230 Perc_Write/Erase_Count 100 1234 = 12.34%
+cloudspeed: Sandisk SATA Cloudspeed Max and GEN2 ESS SSDs: SDLF1CRR-019T-1HA1
+  245 Drive_Life_Remaining% 97 97 = 3%
+phison_kioxia: Phison Driven SSDs: KIOXIA-EXCERIA SATA SSD
+  231 SSD_Life_Left 98 98 = 2%
+phison: Phison Driven SSDs: KINGSTON SKC400S37256G
+  231 SSD_Life_Left 100 71 = 29%
+smi_usb: Silicon Motion based USB SSDs: EXAMPLE USB
+  169 Remaining_Lifetime_Perc 100 99 = 1%
+  231 SSD_Life_Left 98 98 = 2%
+smi: Silicon Motion based SSDs: TS64GMTS400
+  169 Remaining_Lifetime_Perc 100 88 = 12%
+smi: Silicon Motion based SSDs: KINGSTON SKC600512G
+  231 SSD_Life_Left 86 86 = 14%
+swissbit_x600: Swissbit X-600m Series Industrial mSATA SSD: SFSA032GU1AA4TO-I-DB-216-STD
+  248 Perc_Rated_Life_Remain 95 95 = 5%
+swissbit: Swissbit X-7x Family SATA SSD: SFSA120GQ1AK1TA
+  248 SSD_Remaining_Life_Perc 100 91 = 9%
+  231 Life_Remaining_Percent 90 90 = 10%
+atp_value: ATP SATA III Value Line SSDs: ATP SATA III 2.5 inch
+  231 Percent_Lifetime_Remain 99 99 = 1%
+atp: ATP SATA III Superior Line SSDs: ATP SATA III 2.5 inch SSD
+  202 Percent_Lifetime_Used 100 18 = 18%
+atp: ATP SATA III aMLC M.2 2242/80 Embedded SSDs: ATP I-Temp M.2 2242
+  248 PCT_Life_Remaining 82 82 = 18%
+apacer: Apacer AS340/350 SSDs: Apacer AS340 240GB
+  231 Lifetime_Left 100 65 = 35%
+innodisk: Innodisk 3IE2/3ME2/3MG2/3SE2/3TG6 SSDs: 2.5 SATA SSD 3ME2
+  169 Remaining_Lifetime_Perc 80 80 = 20%
+innodisk: Innodisk 3IE2/3ME2/3MG2/3SE2/3TG6 SSDs: 2.5 SATA SSD 3TG6-P
+  248 Remaining_Life 100 77 = 23%
+storfly: StorFly CFast SATA 6Gbps SSDs: StorFly VSFCS2CC060G-100
+  248 Lifetime_Remaining% 75 75 = 25%
+  169 Lifetime_Remaining% 74 74 = 26%
+xmore: Xmore Industrial SATA SSDs: SSD256GXACMTS-256T
+  231 Percent_Lifetime_Remain 100 64 = 36%
+smart_modular: SMART Modular Technologies mSATA XL+ SLC SSDs: SH9MST6D064GJSI
+  202 Perc_Rated_Life_Used 100 6 = 6%
+  231 Perc_Rated_Life_Remain 93 93 = 7%
+apple: Apple SD/SM/TS...E/F/G SSDs: APPLE SSD SM0256F
+  173 Wear_Leveling_Count 176 0x2ff021d01b4 = 24%
+toshiba: Toshiba HG6 Series SSD: TOSHIBA THNSNJ256GCST
+  173 Erase_Count 181 0 = 19%
+hynix_used: SK hynix SATA SSDs: HFS500G32TND-N1A2A
+  231 SSD_Life_Left 99 13 = 13%
+hynix_left: SK hynix SATA SSDs: HFS256G32TNF-N3A0A
+  231 SSD_Life_Left 100 85 = 15%
+hynix_sc: SK hynix SATA SSDs: SK hynix SC401 SATA 512GB
+  231 SSD_Life_Left 1 94 = 6%
+hynix_feh: SK hynix SATA SSDs: HFS960G32FEH-7A10A
+  231 SSD_Life_Left 91 0 = 9%
+hynix_feh: SK hynix SATA SSDs: HFS960G3EFEH-7A10A
+  245 SSD_Life_Left 96 0 = 4%
+hynix: SK hynix SATA SSDs: SHGS31-500GS-2
+  231 SSD_Life_Left 84 0 = 16%
+kingston_uv: Kingston SSDNow UV400/500: KINGSTON SUV500240G
+  231 SSD_Life_Left 68 68 = 32%
+seagate: Seagate IronWolf 110 SATA SSD: ZA960NM10001
+  231 SSD_Life_Left 92 0x102030405005c 0x0102030405005c = 8%
+sandforce: SandForce Driven SSDs: ADATA SP900
+  231 SSD_Life_Left 90 0 = 12.8%
+indilinx: Indilinx Barefoot based SSDs: OCZ-VERTEX
+  209 Remaining_Lifetime_Perc 44 44 = 56%
+indilinx_everest: Indilinx Barefoot_2/Everest/Martini based SSDs: OCZ-VERTEX4
+  233 Media_Wearout_Indicator 59 0 = 41%
+barefoot_3: Indilinx Barefoot 3 based SSDs: OCZ-VECTOR150
+  233 Remaining_Lifetime_Perc 98 98 = 2%
+maxio: Maxio based SSDs (variant 2): EXAMPLE 240GB
+  231 SSD_Life_Left 97 97 = 3%
+ssstc: SSSTC ERX GD/CD Series SSDs: SSSTC ER2-GD480A
+  231 Percent_Lifetime_Remain 96 0 = 4%
+  202 Percent_Lifetime_Remain 95 0 = 5%
+  233 Percent_Lifetime_Remain 94 0 = 6%
+""")
 )
 
 

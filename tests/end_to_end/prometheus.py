@@ -2,19 +2,16 @@
 
 import json
 import re
-import subprocess
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from tests.duration import PATIENCE_SECONDS
+from tests.end_to_end.server_process import ServerProcess
 
-_START_SECONDS = PATIENCE_SECONDS
-_STOP_SECONDS = PATIENCE_SECONDS
 _LISTENS = re.compile(r'msg="Listening on" address=(127\.0\.0\.1:\d+)')
 
 _CONFIG = """\
@@ -36,63 +33,23 @@ class Series(NamedTuple):
         return max(value for _, value in self.points)
 
 
-class Prometheus:
+class Prometheus(ServerProcess):
     """A context manager that runs a Prometheus, which scrapes `target` ("host:port").
 
     config: the text of another configuration. flags: additional flags of Prometheus.
-
-    Raises:
-        RuntimeError: it ended before it was ready; the message contains its log.
-        TimeoutError: it was not ready.
     """
 
-    _process: subprocess.Popen[bytes]
     _address: str
 
     def __init__(
         self, directory: Path, target: str = "", *flags: str, config: str | None = None
     ) -> None:
-        self._directory = directory
-        self._config = _CONFIG.format(target=target) if config is None else config
-        self._flags = flags
-        self._log = directory / "log"
-
-    def __enter__(self) -> "Prometheus":  # noqa: PYI034 - Self came with Python 3.11
-        self._directory.mkdir(parents=True)
-        config = self._directory / "prometheus.yml"
-        config.write_text(self._config)
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [
-                    "prometheus",
-                    f"--config.file={config}",
-                    f"--storage.tsdb.path={self._directory / 'data'}",
-                    "--web.listen-address=127.0.0.1:0",
-                    *self._flags,
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-        try:
-            self._wait_ready()
-        except BaseException:
-            self._stop()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop()
-
-    @property
-    def complaints(self) -> list[str]:
-        """Returns the logged warnings and errors."""
-        return [line for line in self._log.read_text().splitlines() if " level=info " not in line]
+        directory.mkdir(parents=True)
+        file = directory / "prometheus.yml"
+        file.write_text(_CONFIG.format(target=target) if config is None else config)
+        places = [f"--config.file={file}", f"--storage.tsdb.path={directory / 'data'}"]
+        argv = ["prometheus", *places, "--web.listen-address=127.0.0.1:0", *flags]
+        super().__init__(argv, directory / "log")
 
     def query(self, expression: str, at: float) -> list[Series]:
         """Evaluates an expression at a Unix time."""
@@ -149,24 +106,12 @@ class Prometheus:
         except urllib.error.HTTPError as e:
             raise AssertionError(f"{what} {parameters}: {e.read()[:500]!r}") from e
 
-    def _wait_ready(self) -> None:
-        until = time.monotonic() + _START_SECONDS
-        # Prometheus logs its address in another thread, before or after that it is ready.
-        while "Server is ready" not in (log := self._log.read_text()) or not _LISTENS.search(log):
-            if self._process.poll() is not None:
-                raise RuntimeError(f"prometheus ended: {self._log.read_text()[-2000:]}")
-            if time.monotonic() >= until:
-                raise TimeoutError(f"prometheus is not ready: {self._log.read_text()[-2000:]}")
-            time.sleep(0.05)
-        self._address = _LISTENS.findall(log)[0]
-
-    def _stop(self) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait(_STOP_SECONDS)
+    def is_ready(self) -> bool:
+        """Prometheus logs its address in another thread, before or after that it is ready."""
+        listens = _LISTENS.search(self.log)
+        if listens:
+            self._address = listens[1]
+        return listens is not None and "Server is ready" in self.log
 
 
 def _point(pair: list[Any]) -> tuple[float, float]:

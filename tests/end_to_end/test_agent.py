@@ -23,6 +23,7 @@ from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.made_up import MadeUpDrives
 from tests.end_to_end.page import Page
 from tests.end_to_end.waiting import SOON, await_page, up
+from tests.processes import run_program
 
 #: Resident memory of the agent with 24 drives, after three polls of each.
 MAX_RESIDENT_KILOBYTES = 20 * 1024
@@ -118,11 +119,8 @@ def test_the_agent_module_imports_the_standard_library_and_its_own_layer_only() 
         "for name, module in sorted(sys.modules.items()):\n"
         "    print(name, getattr(module, '__file__', None) or '')\n"
     )
-    printed = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code, str(package.parent)],
-        capture_output=True,
-        text=True,
-        check=True,
+    printed = run_program(
+        [sys.executable, "-I", "-S", "-c", code, str(package.parent)], check=True
     ).stdout
     library = Path(sysconfig.get_path("stdlib")).resolve(), package.resolve()
     loaded = dict(line.split(" ", 1) for line in printed.splitlines())

@@ -2,7 +2,6 @@
 
 import math
 import re
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from tests.alerts.rules import ALERTS, RULE_FILES
 from tests.end_to_end import alerting_shortened as shortened
 from tests.end_to_end.alerting_shortened import FACTOR
 from tests.end_to_end.programs import need
+from tests.processes import run_program
 
 SCRAPE = 0.5
 TIMES = {"for", "keep_firing_for", "interval", "group_wait", "group_interval", "repeat_interval"}
@@ -138,12 +138,7 @@ def test_promtool_accepts_shortened_rules(tmp_path: Path) -> None:
         files.append(tmp_path / path.name)
         document = shortened.rules(yaml.safe_load(path.read_text()), FACTOR, SCRAPE)
         files[-1].write_text(yaml.safe_dump(document, sort_keys=False))
-    done = subprocess.run(
-        ["promtool", "check", "rules", "--lint-fatal", *map(str, files)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program(["promtool", "check", "rules", "--lint-fatal", *map(str, files)])
     assert (0, "") == (done.returncode, done.stderr)
 
 

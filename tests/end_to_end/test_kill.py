@@ -119,7 +119,7 @@ class Scene:
         """Asserts that each page shows all values of one report of a drive, or none."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            if not self.daemon.is_serving():
+            if not self.daemon.is_ready():
                 time.sleep(0.01)
                 continue
             page = self.daemon.page()

@@ -37,9 +37,6 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
     ("accept", "kind"),
     [
         (PROMETHEUS, OPENMETRICS),
-        ("application/openmetrics-text; version=1.0.0", OPENMETRICS),
-        ("text/plain; version=0.0.4", TEXT),
-        ("text/html, */*", TEXT),
         ("", TEXT),
         ("\xff;q=;;,,", TEXT),
     ],
@@ -70,19 +67,7 @@ def test_both_formats_have_the_same_series(daemon: Daemon) -> None:
     assert len(text.samples) > 200
 
 
-@pytest.mark.parametrize(
-    ("accept_encoding", "packed"),
-    [
-        ("gzip", True),
-        ("deflate, gzip;q=1.0, *;q=0.5", True),
-        ("GZIP", True),
-        ("*", True),
-        ("gzip;q=0", False),
-        ("identity", False),
-        ("br", False),
-        ("gzip;q=x", False),
-    ],
-)
+@pytest.mark.parametrize(("accept_encoding", "packed"), [("gzip", True), ("identity", False)])
 def test_the_page_is_compressed_if_the_client_accepts_it(
     daemon: Daemon, accept_encoding: str, packed: bool
 ) -> None:

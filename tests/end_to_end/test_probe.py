@@ -15,11 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from exporter.linux import mountinfo
-from exporter.probe import location
 from exporter.probe.results import Round
 from rigs.devices.slow_disk import SlowDisk
 from rigs.devices.write_cache import mounted
+from tests.commands.measured import GATE, fios, require_drive
 from tests.duration import (
     PATIENCE_SECONDS,
     ahead_of_other_work,
@@ -31,7 +30,6 @@ from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.page import Page
 from tests.end_to_end.programs import need
 from tests.end_to_end.waiting import await_page
-from tests.required import lacking
 
 pytest_plugins = ("rigs.devices.fixtures",)
 pytestmark = pytest.mark.real
@@ -39,21 +37,6 @@ pytestmark = pytest.mark.real
 ROUNDS = int(os.environ.get("SSD_PROBE_ROUNDS", "5"))
 PROFILES = ("fsync", "page_read", "page_write")
 STEADY = "ssd_probe_steady_state_info"
-
-#: Disables the gate: the machine may be busy with other work, and its disk may be full.
-GATE = """
-[probe.gate]
-host_uptime_seconds = 0
-busy_ratio = 1
-pressure_ratio = 1
-cgroup_pressure_ratio = 1
-hot_celsius = 200
-worn_ratio = 10
-free_bytes = 0
-free_ratio = 0
-guard_queue = 100000
-guard_pressure_ratio = 1
-"""
 
 
 #: What others write to the drive during a probe is charged, too. On a busy machine, the default
@@ -80,11 +63,7 @@ def flags(tmp_path: Path) -> tuple[str, ...]:
     """A separate lock directory: another probe may run on this host."""
     need("fio")
     avoid_midnight()  # at which the budget of a new day begins
-    mounts = mountinfo.read_process(Path("/proc"), os.getpid()).value
-    mount = mountinfo.mount_containing(mounts, str(tmp_path.resolve()))
-    assert mount is not None
-    if why := location.unsuitable_reason(mount.fstype, copy_on_write=False):
-        lacking(f"{tmp_path}: {why}")
+    require_drive(tmp_path)
     root = tmp_path / "root"
     (root / "run" / "lock").mkdir(parents=True)
     return f"--path.rootfs={root}", "--no-collector.smart"
@@ -120,21 +99,6 @@ def is_charged(page: Page) -> bool:
     syncs, writes = operations["fsync", "sync"], operations["page_write", "write"]
     least = 2 * (8_388_608 + syncs * 4096 + writes * 16_384)
     return budget - written == left and written >= least
-
-
-def fios(directory: Path) -> list[int]:
-    """Returns the processes whose arguments contain the probe's file."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                arguments = (entry / "cmdline").read_bytes()
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-            except (OSError, IndexError):
-                continue
-            if f"--filename={directory}/".encode() in arguments and state != "Z":
-                found.append(int(entry.name))
-    return found
 
 
 #: Families of each profile and of the drive after the first run.

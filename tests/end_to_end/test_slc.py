@@ -1,7 +1,6 @@
 """The command `slc` on a real device that becomes slower after a number of bytes."""
 
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -11,8 +10,8 @@ import pytest
 from rigs.devices.slow_disk import SlowDisk
 from rigs.devices.write_cache import CACHE_BYTES, FAST, SLOW, mounted, write_cache
 from tests.commands.measured import GATE, Ended
-from tests.duration import PATIENCE_SECONDS
-from tests.end_to_end.daemon import environment
+from tests.end_to_end.server_process import environment
+from tests.processes import run_program
 
 pytest_plugins = ("rigs.devices.fixtures",)
 pytestmark = pytest.mark.real
@@ -31,7 +30,7 @@ def slc(disk: SlowDisk, place: Path, *arguments: str) -> Ended:
     (place / "root/run/lock").mkdir(parents=True)
     (place / "state").mkdir()
     (place / "config.toml").write_text(CONFIG)
-    ended = subprocess.run(
+    ended = run_program(
         [
             *(*disk.cgroup.prefix, sys.executable, "-m", "exporter", "slc"),
             *(str(place / "mnt/probe"), "--yes", "--anyway", "--json"),
@@ -40,11 +39,6 @@ def slc(disk: SlowDisk, place: Path, *arguments: str) -> Ended:
             f"--path.rootfs={place / 'root'}",
             *arguments,
         ],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=3 * PATIENCE_SECONDS,
-        check=False,
         env=environment(),
     )
     return Ended(ended.returncode, ended.stdout, ended.stderr)

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.duration import PATIENCE_SECONDS
-from tests.end_to_end.daemon import Daemon, command, environment, run
+from tests.end_to_end.daemon import Daemon, command, run
+from tests.end_to_end.server_process import environment
 from tests.required import lacking
 
 _NOBODY = 65534

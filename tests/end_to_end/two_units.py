@@ -20,7 +20,9 @@ from typing import Generic, Protocol, TypeVar
 import exporter
 from tests.duration import PATIENCE_SECONDS, ahead_of_other_work
 from tests.end_to_end.agent import Agent
-from tests.end_to_end.daemon import Daemon, environment
+from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.server_process import ServerProcess, environment
+from tests.processes import run_program
 from tests.unit_file import UnitFile
 
 #: User and group of the daemon. No account has them, so that they own nothing else.
@@ -44,15 +46,16 @@ max_age_intervals = 1
 
 class _Agent(Agent):
     def __init__(self, argv: list[str], log: Path, documents: Path, config: Path) -> None:
-        self.documents, self.config, self._log, self._argv = documents, config, log, argv
+        ServerProcess.__init__(self, argv, log)
+        self.documents, self.config = documents, config
 
 
 class _Daemon(Daemon):
     def __init__(
         self, argv: list[str], log: Path, state: Path, config: Path, more: Mapping[str, str]
     ) -> None:
-        self.state, self.config, self._log, self._argv = state, config, log, argv
-        self._more = more
+        ServerProcess.__init__(self, argv, log, more)
+        self.state, self.config = state, config
 
 
 class Drives(Protocol):
@@ -166,15 +169,7 @@ class TwoUnits(Generic[DrivesT]):
     def command(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """Runs a command of the exporter as the user of the tests, with the units' settings."""
         argv = [*_launcher(sys.executable), words[0], f"--config.file={self.config}"]
-        return subprocess.run(
-            [*argv, *self._flags, *words[1:]],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_CHECK_SECONDS,
-            check=False,
-            env=environment(),
-        )
+        return run_program([*argv, *self._flags, *words[1:]], env=environment())
 
     def _as(self, unit: UnitFile) -> list[str]:
         """Returns the command that runs the exporter as the user and group of a unit."""

@@ -15,9 +15,9 @@ import yaml
 
 from exporter.cli import command_parser, parser
 from exporter.commands.registry import COMMANDS
-from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.programs import need
 from tests.image.files import CONTAINER, TOP, containers, daemonset, documented_runs, services
+from tests.processes import run_program
 
 COMPOSE = CONTAINER / "compose.yml"
 #: Capabilities of the agent for SATA, NVMe and RAID; the exporter has none.
@@ -48,9 +48,7 @@ def test_compose_yml_is_valid() -> None:
     need("docker-compose")
     without = {name: value for name, value in os.environ.items() if name != "GRAFANA_PASSWORD"}
     argv = ["docker-compose", "--file", str(COMPOSE), "config", "--quiet"]
-    done = subprocess.run(
-        argv, capture_output=True, text=True, check=False, env=without | {"GRAFANA_PASSWORD": "x"}
-    )
+    done = run_program(argv, env=without | {"GRAFANA_PASSWORD": "x"})
     assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
     done = subprocess.run(argv, capture_output=True, text=True, check=False, env=without)
     assert 0 != done.returncode
@@ -89,9 +87,7 @@ def test_the_agent_accepts_the_settings_of_the_image(source: str) -> None:
     }[source]
     settings = f"--config.file={CONTAINER / 'config.toml'}"
     command = [sys.executable, "-m", "exporter", *arguments, "--config.check", settings]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS
-    )
+    done = run_program(command)
     assert (0, "") == (done.returncode, done.stderr)
 
 
@@ -131,9 +127,7 @@ def laid_out(service: str, place: Path) -> Path:
 def test_prometheus_accepts_its_configuration_and_all_rules(tmp_path: Path) -> None:
     need("promtool")
     config = laid_out("prometheus", tmp_path) / "etc" / "prometheus" / "prometheus.yml"
-    done = subprocess.run(
-        ["promtool", "check", "config", config], capture_output=True, text=True, check=False
-    )
+    done = run_program(["promtool", "check", "config", config])
     assert done.returncode == 0, done.stdout + done.stderr
     (pattern,) = _yaml(config)["rule_files"]
     loaded = {path.name for path in config.parent.glob(pattern)}
@@ -143,9 +137,7 @@ def test_prometheus_accepts_its_configuration_and_all_rules(tmp_path: Path) -> N
 def test_alertmanager_accepts_its_configuration(tmp_path: Path) -> None:
     need("amtool")
     config = laid_out("alertmanager", tmp_path) / "etc" / "alertmanager" / "alertmanager.yml"
-    done = subprocess.run(
-        ["amtool", "check-config", config], capture_output=True, text=True, check=False
-    )
+    done = run_program(["amtool", "check-config", config])
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -13,6 +13,7 @@ from exporter.web.http_message import Response, plain_response
 from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.programs import need
 from tests.image.files import CONTAINER
+from tests.processes import run_program
 from tests.web.http_client import serving
 
 
@@ -31,13 +32,7 @@ def command(*arguments: str) -> list[str]:
 
 def ask(*arguments: str) -> tuple[int, str]:
     """Exit status and output."""
-    done = subprocess.run(
-        command(*arguments),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=3 * PATIENCE_SECONDS,
-    )
+    done = run_program(command(*arguments))
     assert "Traceback" not in done.stderr
     return done.returncode, done.stderr.strip()
 

@@ -76,14 +76,16 @@ class Machine:
             evidence=evidence,
         )
 
-    def disks(self, *disks: DiskStats) -> None:
+    def disks(self, *disks: DiskStats) -> "Machine":
         self.write("diskstats", "".join(map(disk_line, disks)))
+        return self
 
-    def cpus(self, *cpus: CpuTimes) -> None:
+    def cpus(self, *cpus: CpuTimes) -> "Machine":
         total = CpuTimes(*map(sum, zip(*cpus, strict=True)))
         lines = [cpu_line("cpu", total)]
         lines += [cpu_line(f"cpu{number}", times) for number, times in enumerate(cpus)]
         self.write("stat", "".join(lines) + "intr 1\n")
+        return self
 
     def waiting(self, seconds: float) -> None:
         total = round(seconds * 1e6)

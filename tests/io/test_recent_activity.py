@@ -45,8 +45,7 @@ def test_each_second_of_a_busy_drive_is_kept(tmp_path: Path) -> None:
     its, disk = machine(tmp_path), NEW
     for second in (CALM, FULL):
         disk = grown(disk, **second)._replace(io_now=32)
-        its.disks(disk)
-        its.tick()
+        its.disks(disk).tick()
     samples = samples_of(its.sampler.recent, "sdx")
     written = [CALM["written_bytes"], FULL["written_bytes"]]
     assert written == list(samples.column(1, 2))
@@ -58,12 +57,10 @@ def test_each_second_of_a_busy_drive_is_kept(tmp_path: Path) -> None:
 
 def test_seconds_without_io_are_zero(tmp_path: Path) -> None:
     its = machine(tmp_path)
-    its.disks(busy := grown(NEW, **CALM))
-    its.tick()
+    its.disks(busy := grown(NEW, **CALM)).tick()
     for _ in range(3):
         its.tick()
-    its.disks(grown(busy, **CALM))
-    its.tick()
+    its.disks(grown(busy, **CALM)).tick()
     written = CALM["written_bytes"]
     assert [written, 0, 0, 0, written] == list(samples_of(its.sampler.recent, "sdx").column(1, 5))
 
@@ -118,10 +115,8 @@ def test_a_gap_between_two_samples_is_marked(tmp_path: Path) -> None:
 
 def test_a_device_that_is_replaced_starts_without_samples(tmp_path: Path) -> None:
     its = machine(tmp_path)
-    its.disks(grown(NEW, **CALM))
-    its.tick()
-    its.disks(NEW._replace(**as_counted(writes_completed=1)))
-    its.tick()
+    its.disks(grown(NEW, **CALM)).tick()
+    its.disks(NEW._replace(**as_counted(writes_completed=1))).tick()
     assert its.sampler.recent.drive("sdx") is None
 
 

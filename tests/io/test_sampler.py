@@ -47,8 +47,7 @@ def test_a_busy_second_is_in_every_histogram(machine: Machine) -> None:
     machine.sampler.activities["sdx"].enable_request_sizes()
     flushed = {"flush_requests": 8, "flush_requests_time_seconds": 0.04}
     read = {"reads_completed": 10, "read_bytes": 163_840, "read_time_seconds": 0.02}
-    machine.disks(grown(NEW, **FULL, **flushed, **read))
-    machine.tick()
+    machine.disks(grown(NEW, **FULL, **flushed, **read)).tick()
     activity = machine.sampler.activities["sdx"]
     now = machine.clock.monotonic()
     assert activity.busy_ratio_max.value(now) == 1.0
@@ -74,16 +73,14 @@ def test_a_saturated_second_is_counted_if_tasks_wait(machine: Machine) -> None:
     machine.tick()
     activity = machine.sampler.activities["sdx"]
     assert 1.0 == activity.saturated_seconds
-    machine.disks(grown(grown(NEW, **FULL), **FULL))
-    machine.tick()
+    machine.disks(grown(grown(NEW, **FULL), **FULL)).tick()
     assert 1.0 == activity.saturated_seconds, "no task waited in this second"
 
 
 def test_without_pressure_the_device_alone_decides(machine: Machine) -> None:
     machine.remove("pressure")
     machine.tick()
-    machine.disks(grown(NEW, **FULL))
-    machine.tick()
+    machine.disks(grown(NEW, **FULL)).tick()
     assert 1.0 == machine.sampler.activities["sdx"].saturated_seconds
     assert machine.success("pressure"), "a kernel without PSI is not a failure"
 
@@ -91,8 +88,7 @@ def test_without_pressure_the_device_alone_decides(machine: Machine) -> None:
 def test_a_late_sample_is_a_gap_and_is_not_recorded(machine: Machine) -> None:
     """The mean over many seconds is not the mean of one second."""
     machine.tick()
-    machine.disks(grown(NEW, **FULL))
-    machine.tick(3.5)
+    machine.disks(grown(NEW, **FULL)).tick(3.5)
     assert (2, 1) == (machine.sampler.samples, machine.sampler.gaps)
     assert 0 == seconds_seen(machine.sampler)
     machine.tick()
@@ -109,8 +105,7 @@ def test_a_slightly_late_sample_is_recorded(machine: Machine) -> None:
 def test_a_suspend_is_a_gap(machine: Machine) -> None:
     machine.tick()
     machine.clock.suspend(3600)
-    machine.disks(grown(NEW, **FULL))
-    machine.tick()
+    machine.disks(grown(NEW, **FULL)).tick()
     assert 1 == machine.sampler.gaps
     assert 0 == seconds_seen(machine.sampler)
 
@@ -125,8 +120,7 @@ def test_a_step_of_the_wall_clock_has_no_effect(machine: Machine) -> None:
 
 def test_a_stopped_clock_does_not_divide_by_zero(machine: Machine) -> None:
     machine.tick()
-    machine.disks(grown(NEW, **FULL))
-    machine.tick(0)
+    machine.disks(grown(NEW, **FULL)).tick(0)
     assert (2, 0) == (machine.sampler.samples, machine.sampler.gaps)
     assert 0 == seconds_seen(machine.sampler)
 
@@ -136,8 +130,7 @@ def test_seconds_do_not_depend_on_the_interval(tmp_path: Path, interval: float) 
     machine = Machine(tmp_path, interval=interval)
     disk = NEW
     for _ in range(11):
-        machine.disks(disk)
-        machine.tick(interval)
+        machine.disks(disk).tick(interval)
         disk = grown(disk, **{name: value * interval for name, value in FULL.items()})
     activity = machine.sampler.activities["sdx"]
     assert 10 * interval == pytest.approx(seconds_seen(machine.sampler))
@@ -148,10 +141,8 @@ def test_seconds_do_not_depend_on_the_interval(tmp_path: Path, interval: float) 
 
 def test_a_wrap_of_the_time_fields_has_no_effect(machine: Machine) -> None:
     before = grown(NEW, write_time_seconds=WRAP_SECONDS - 1, io_time_seconds=WRAP_SECONDS - 0.5)
-    machine.disks(before)
-    machine.tick()
-    machine.disks(grown(before, **FULL))
-    machine.tick()
+    machine.disks(before).tick()
+    machine.disks(grown(before, **FULL)).tick()
     activity = machine.sampler.activities["sdx"]
     assert pytest.approx(32.0) == activity.queue_depth_max.value(machine.clock.monotonic())
     assert pytest.approx(1.0) == activity.busy_ratio_max.value(machine.clock.monotonic())
@@ -159,13 +150,10 @@ def test_a_wrap_of_the_time_fields_has_no_effect(machine: Machine) -> None:
 
 def test_a_stall_counts_only_while_it_lasts(machine: Machine) -> None:
     hanging = NEW._replace(io_now=4)
-    machine.disks(NEW)
-    machine.tick()
-    machine.disks(grown(hanging, io_time_seconds=0.9))
-    machine.tick()
+    machine.disks(NEW).tick()
+    machine.disks(grown(hanging, io_time_seconds=0.9)).tick()
     for second in range(1, 5):
-        machine.disks(grown(hanging, io_time_seconds=0.9 + second))
-        machine.tick()
+        machine.disks(grown(hanging, io_time_seconds=0.9 + second)).tick()
     activity = machine.sampler.activities["sdx"]
     assert 5.0 == activity.stalled_seconds
     machine.disks(grown(NEW, writes_completed=4, write_time_seconds=20.0, io_time_seconds=5.0))
@@ -193,8 +181,7 @@ def test_the_verdict_is_the_main_one_of_ten_seconds(machine: Machine) -> None:
     verdicts = []
     for _ in range(8):
         disk = grown(disk, **FULL)
-        machine.disks(disk)
-        machine.tick()
+        machine.disks(disk).tick()
         verdicts.append(machine.sampler.activities["sdx"].verdict.value(machine.clock.monotonic()))
     assert [Verdict.NONE] * 4 + [Verdict.DEVICE] * 4 == verdicts
     for _ in range(10):
@@ -205,12 +192,10 @@ def test_the_verdict_is_the_main_one_of_ten_seconds(machine: Machine) -> None:
 
 
 def test_one_hot_cpu_is_found_among_idle_ones(machine: Machine) -> None:
-    machine.cpus(*[ALL_IDLE] * 4)
-    machine.tick()
+    machine.cpus(*[ALL_IDLE] * 4).tick()
     hot = ALL_IDLE._replace(softirq=0.62, system=0.30, idle=100.05)
     idle = ALL_IDLE._replace(idle=101)
-    machine.cpus(idle, idle, hot, idle)
-    machine.tick()
+    machine.cpus(idle, idle, hot, idle).tick()
     cpu = machine.sampler.cpu
     assert (2, 1.0) == (cpu.hottest, cpu.softirq_saturated_seconds)
     expected = 0.62 / 0.97
@@ -228,8 +213,7 @@ def test_a_saturated_cpu_is_the_cause_only_if_it_completes_requests(
         disk = grown(disk, reads_completed=9000, read_time_seconds=0.9, io_time_seconds=0.6)
         times = times._replace(softirq=times.softirq + 0.95, idle=times.idle + 0.05)
         machine.disks(disk)
-        machine.cpus(times, ALL_IDLE._replace(idle=ALL_IDLE.idle + second))
-        machine.tick()
+        machine.cpus(times, ALL_IDLE._replace(idle=ALL_IDLE.idle + second)).tick()
     activity = machine.sampler.activities["sdx"]
     assert verdict is activity.verdict.value(machine.clock.monotonic())
     assert pytest.approx(11) == machine.sampler.cpu.softirq_saturated_seconds
@@ -238,8 +222,7 @@ def test_a_saturated_cpu_is_the_cause_only_if_it_completes_requests(
 def test_iowait_never_decreases(machine: Machine) -> None:
     said = []
     for iowait in (10.0, 10.5, 10.2, 10.4, 10.6):
-        machine.cpus(ALL_IDLE._replace(iowait=iowait))
-        machine.tick()
+        machine.cpus(ALL_IDLE._replace(iowait=iowait)).tick()
         said.append(machine.sampler.cpu.iowait.value)
     assert [10.0, 10.5, 10.5, 10.5, 10.6] == pytest.approx(said)
 
@@ -252,8 +235,7 @@ def test_all_values_are_finite_after_an_hour_of_random_load(machine: Machine) ->
         if second % 50 == 0:
             disk = disk._replace(**as_counted(write_time_seconds=WRAP_SECONDS - 1))
         present = [disk._replace(io_now=second % 7)] if second % 97 else []
-        machine.disks(*present)
-        machine.tick(1.0 if second % 41 else 5.0)
+        machine.disks(*present).tick(1.0 if second % 41 else 5.0)
     for activity in machine.sampler.activities.values():
         for distribution in (activity.busy_ratio, activity.queue_depth, activity.write_await):
             buckets = distribution.buckets()
@@ -266,8 +248,7 @@ def test_a_slow_request_at_ten_samples_per_second_is_not_a_stall(tmp_path: Path)
     """A whole second without a completion is a stall and counts in full."""
     machine = Machine(tmp_path, interval=0.1)
     hanging = NEW._replace(io_now=1)
-    machine.disks(hanging)
-    machine.tick(0.1)
+    machine.disks(hanging).tick(0.1)
     activity = machine.sampler.activities["sdx"]
     for _ in range(5):
         machine.tick(0.1)
@@ -317,12 +298,10 @@ def test_pending_samples_are_limited_without_scrapes(machine: Machine) -> None:
 def test_a_removed_device_loses_its_series(machine: Machine) -> None:
     changes: list[None] = []
     machine.sampler.on_change(lambda: changes.append(None))
-    machine.disks(NEW, NEW._replace(device="sdy", number="8:16"))
-    machine.tick()
+    machine.disks(NEW, NEW._replace(device="sdy", number="8:16")).tick()
     assert {"sdx", "sdy"} == machine.sampler.activities.keys()
     changes.clear()
-    machine.disks(NEW)
-    machine.tick()
+    machine.disks(NEW).tick()
     assert {"sdx"} == machine.sampler.activities.keys()
     assert 1 == len(changes)
     machine.tick()
@@ -331,20 +310,17 @@ def test_a_removed_device_loses_its_series(machine: Machine) -> None:
 
 def test_a_new_device_is_judged_from_its_second_sample(machine: Machine) -> None:
     machine.tick()
-    machine.disks(NEW, grown(NEW._replace(device="sdy", number="8:16"), **FULL))
-    machine.tick()
+    machine.disks(NEW, grown(NEW._replace(device="sdy", number="8:16"), **FULL)).tick()
     assert (1, 0) == (seconds_seen(machine.sampler), seconds_seen(machine.sampler, "sdy"))
     machine.tick()
     assert (2, 1) == (seconds_seen(machine.sampler), seconds_seen(machine.sampler, "sdy"))
 
 
 def test_a_device_that_was_created_again_starts_from_zero(machine: Machine) -> None:
-    machine.disks(grown(NEW, **FULL))
-    machine.tick()
+    machine.disks(grown(NEW, **FULL)).tick()
     machine.tick()
     assert 1 == seconds_seen(machine.sampler)
-    machine.disks(NEW)
-    machine.tick()
+    machine.disks(NEW).tick()
     assert 0 == seconds_seen(machine.sampler)
 
 
@@ -354,16 +330,13 @@ def test_a_baseline_belongs_to_the_drive_and_not_to_the_name(machine: Machine) -
     disk = NEW
     for _ in range(70):
         disk = grown(disk, **CALM)
-        machine.disks(disk)
-        machine.tick()
+        machine.disks(disk).tick()
     assert pytest.approx(0.0005, rel=0.1) == (
         machine.sampler.activities["sdx"].baselines.write.seconds
     )
-    machine.disks()
-    machine.tick()
+    machine.disks().tick()
     machine.sampler.update_drives({"sdz": Drive("wwn-1", DriveClass.SSD, instance=9)})
-    machine.disks(NEW._replace(device="sdz", number="8:32"))
-    machine.tick()
+    machine.disks(NEW._replace(device="sdz", number="8:32")).tick()
     assert pytest.approx(0.0005, rel=0.1) == (
         machine.sampler.activities["sdz"].baselines.write.seconds
     )
@@ -375,8 +348,7 @@ def test_a_busy_second_does_not_train_the_baseline(machine: Machine) -> None:
     disk = NEW
     for _ in range(70):
         disk = grown(disk, **FULL)
-        machine.disks(disk)
-        machine.tick()
+        machine.disks(disk).tick()
     assert machine.sampler.activities["sdx"].baselines.write.bins == {}
 
 
@@ -387,8 +359,7 @@ def test_another_drive_with_the_same_name_starts_from_zero(machine: Machine) -> 
     machine.tick()
     machine.sampler.update_drives({"sdx": Drive("new", DriveClass.SSD, instance=2)})
     assert (machine.sampler.disks or {}).keys() <= machine.sampler.activities.keys()
-    machine.disks(grown(NEW, **FULL))
-    machine.tick()
+    machine.disks(grown(NEW, **FULL)).tick()
     assert 0 == seconds_seen(machine.sampler), "the two devices have no interval"
     assert "new" == machine.sampler.activities["sdx"].drive.identity
 
@@ -403,10 +374,8 @@ def test_a_drive_keeps_its_counters_after_a_survey(machine: Machine) -> None:
 
 def test_a_stacked_device_is_measured_and_has_no_verdict(machine: Machine) -> None:
     stacked = NEW._replace(device="dm-0", number="253:0")
-    machine.disks(stacked)
-    machine.tick()
-    machine.disks(grown(stacked, **FULL))
-    machine.tick()
+    machine.disks(stacked).tick()
+    machine.disks(grown(stacked, **FULL)).tick()
     activity = machine.sampler.activities["dm-0"]
     assert (1.0, 0.0) == (seconds_seen(machine.sampler, "dm-0"), activity.saturated_seconds)
     assert activity.verdict.value(machine.clock.monotonic()) is Verdict.NONE
@@ -430,8 +399,7 @@ def test_the_class_is_derived_from_the_device_name(
 
 def test_a_broken_line_affects_only_its_device(machine: Machine) -> None:
     other = NEW._replace(device="sdy", number="8:16")
-    machine.disks(NEW, other)
-    machine.tick()
+    machine.disks(NEW, other).tick()
     text = (machine.proc / "diskstats").read_text()
     machine.write("diskstats", text.replace("sdx 0 0", "sdx 0 garbage"))
     machine.tick()
@@ -461,15 +429,13 @@ def test_a_file_that_reappears_is_read_again(machine: Machine) -> None:
     machine.remove("diskstats")
     machine.tick()
     assert machine.sampler.disks is None
-    machine.disks(grown(NEW, **FULL))
-    machine.tick()
+    machine.disks(grown(NEW, **FULL)).tick()
     machine.tick()
     assert 2 == seconds_seen(machine.sampler)
 
 
 def test_unwanted_devices_are_omitted_and_dropped(machine: Machine) -> None:
-    machine.disks(NEW, NEW._replace(device="loop0", number="7:0"))
-    machine.tick()
+    machine.disks(NEW, NEW._replace(device="loop0", number="7:0")).tick()
     assert {"sdx", "loop0"} == machine.sampler.activities.keys()
     rules = machine.sampler._rules
     machine.sampler.reconfigure(

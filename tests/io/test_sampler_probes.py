@@ -33,14 +33,12 @@ def test_the_seconds_of_a_probe_are_not_saturated(machine: Machine) -> None:
     machine.tick()
     windows.begin(["sdx"], machine.clock.monotonic() + 0.2)
     disk = grown(NEW, **FULL)
-    machine.disks(disk)
-    machine.tick()
+    machine.disks(disk).tick()
     activity = machine.sampler.activities["sdx"]
     assert 0.0 == activity.saturated_seconds
     assert 400 == sum(activity.write_await.buckets().weights), (
         "the operations of the probe still count"
     )
     windows.end(machine.clock.monotonic())
-    machine.disks(grown(disk, **FULL))
-    machine.tick()
+    machine.disks(grown(disk, **FULL)).tick()
     assert 1.0 == activity.saturated_seconds

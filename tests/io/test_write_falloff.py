@@ -485,8 +485,7 @@ def test_the_sampler_reads_the_evidence_of_the_same_device(machine: Machine) -> 
 
     machine.sampler = machine.watch(evidence=told)
     counted, idle = NEW, NEW._replace(device="sdy", number="8:16")
-    machine.disks(counted, idle)
-    machine.tick()
+    machine.disks(counted, idle).tick()
     for disk in (*CLIFF, *[SLOW_SECOND] * 6):
         counted = grown(
             counted,
@@ -495,8 +494,7 @@ def test_the_sampler_reads_the_evidence_of_the_same_device(machine: Machine) -> 
             write_time_seconds=disk.write_seconds,
             io_time_seconds=1.0,
         )
-        machine.disks(counted, idle)
-        machine.tick()
+        machine.disks(counted, idle).tick()
     assert {"sdx"} == set(asked)
     verdict = machine.sampler.activities["sdx"].verdict
     assert Verdict.THERMAL is verdict.value(machine.clock.monotonic())

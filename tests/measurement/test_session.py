@@ -179,7 +179,7 @@ def test_filling_stops_on_a_nearly_full_filesystem_and_is_charged(
 def test_nothing_is_charged_for_a_refused_directory(host: Host) -> None:
     host.place.directory.mkdir(0o755)
     with host.measuring() as measurement:
-        with pytest.raises(ConfigError, match="open to other users"):
+        with pytest.raises(ConfigError, match=r"open to other users.*; name a directory that"):
             measurement.prepare_file("file", 4 * MIB, fill=True)
         assert 0 == measurement.charged_bytes
 
@@ -231,14 +231,6 @@ def burst(host: Host) -> int:
     host.place.config.write_text(BURST + SMALL + GATE)
     options = MeasurementOptions(host.place.directory, yes=True, as_json=True)
     return probe_command.run(host.settings, options, "burst", host.edges(), io.StringIO())
-
-
-def test_after_a_burst_the_file_is_shortened_to_what_the_daemon_fills(host: Host) -> None:
-    sizes: list[int] = []
-    host.fio.meanwhile = lambda: sizes.append(host.fio.files[-1].stat().st_size)
-    assert 0 == burst(host)
-    assert [16 * MIB] == sizes
-    assert 8 * MIB == host.fio.files[0].stat().st_size
 
 
 def test_after_an_interrupted_burst_the_file_is_shortened_too(host: Host) -> None:

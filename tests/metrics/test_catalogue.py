@@ -2,7 +2,6 @@
 
 import ast
 import re
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from exporter.families import catalogue, compat_families, own_families, smartctl_families
 from exporter.families.desc import Buckets, MetricDesc
 from exporter.metrics.__main__ import first_sentence
+from tests.processes import run_program
 
 ROOT = Path(__file__).parents[2]
 
@@ -223,7 +223,7 @@ def test_the_value_of_a_histogram_has_a_weight_for_each_bucket() -> None:
 def test_the_documents_are_up_to_date(document: str, arguments: list[str]) -> None:
     """`make docs` generates them."""
     argv = [sys.executable, "-m", "exporter.metrics", *arguments]
-    printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    printed = run_program(argv, check=True).stdout
     assert (ROOT / document).read_text() == printed
 
 

@@ -24,8 +24,7 @@ def shown(machine: Machine, *, per_cpu: bool = False) -> dict[str, Values]:
 
 def test_time_of_all_cpus_by_mode(machine: Machine) -> None:
     """user includes nice; there are seven modes."""
-    machine.cpus(CPU0, CPU1)
-    machine.tick()
+    machine.cpus(CPU0, CPU1).tick()
     expected = {
         ("user",): 31,
         ("system",): 7,
@@ -41,14 +40,12 @@ def test_time_of_all_cpus_by_mode(machine: Machine) -> None:
 
 
 def test_there_is_no_maximum_before_the_first_interval(machine: Machine) -> None:
-    machine.cpus(CPU0)
-    machine.tick()
+    machine.cpus(CPU0).tick()
     assert {"ssd_cpu_seconds_total", "ssd_cpu_softirq_saturated_seconds_total"} == {*shown(machine)}
 
 
 def test_the_number_of_the_hottest_cpu_is_exposed(machine: Machine) -> None:
-    machine.cpus(CPU0, CPU1)
-    machine.tick()
+    machine.cpus(CPU0, CPU1).tick()
     machine.cpus(
         CPU0._replace(idle=100.5, iowait=5.5), CPU1._replace(softirq=1.3, idle=90.05, system=4.15)
     )
@@ -62,10 +59,8 @@ def test_the_number_of_the_hottest_cpu_is_exposed(machine: Machine) -> None:
 
 def test_iowait_never_decreases_in_total_and_per_cpu(tmp_path: Path) -> None:
     machine = Machine(tmp_path, per_cpu=True)
-    machine.cpus(CPU0)
-    machine.tick()
-    machine.cpus(CPU0._replace(iowait=4.5))
-    machine.tick()
+    machine.cpus(CPU0).tick()
+    machine.cpus(CPU0._replace(iowait=4.5)).tick()
     families = shown(machine, per_cpu=True)
     assert families["ssd_cpu_seconds_total"]["iowait",] == 5
     assert families["ssd_cpu_by_cpu_seconds_total"]["0", "iowait"] == 5
@@ -73,8 +68,7 @@ def test_iowait_never_decreases_in_total_and_per_cpu(tmp_path: Path) -> None:
 
 def test_each_cpu_is_exposed_if_enabled(tmp_path: Path) -> None:
     machine = Machine(tmp_path, per_cpu=True)
-    machine.cpus(CPU0, CPU1)
-    machine.tick()
+    machine.cpus(CPU0, CPU1).tick()
     by_cpu = shown(machine, per_cpu=True)["ssd_cpu_by_cpu_seconds_total"]
     assert 14 == len(by_cpu)
     assert (11, 20) == (by_cpu["0", "user"], by_cpu["1", "user"])
@@ -82,8 +76,7 @@ def test_each_cpu_is_exposed_if_enabled(tmp_path: Path) -> None:
 
 def test_a_reload_can_enable_the_series_per_cpu(machine: Machine) -> None:
     """The page is complete before the next sample."""
-    machine.cpus(CPU0, CPU1)
-    machine.tick()
+    machine.cpus(CPU0, CPU1).tick()
     sampler = machine.sampler
     sampler.reconfigure(
         sampler._rules, lambda _device: True, 1.0, per_cpu=True, request_sizes=False

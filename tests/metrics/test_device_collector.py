@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from exporter.families import device_families as metrics
-from exporter.families.desc import MetricDesc
 from exporter.linux import topology
 from exporter.metrics import device_collector, filesystem_collector
 from tests.linux import trees
@@ -134,17 +132,6 @@ def test_unwanted_devices_have_no_samples(sys: Sys) -> None:
     found = samples(sys, lambda name: name == "sdb")
     assert {("sdb",)} == set(found["ssd_device_capacity_bytes"])
     assert {("md0",)} == set(found["ssd_md_degraded_disks"])
-
-
-def test_catalogue() -> None:
-    """Every family has a name, a type and a HELP text."""
-    rows = [each for each in vars(metrics).values() if isinstance(each, MetricDesc)]
-    assert len({row.name for row in rows}) == len(rows) == 23
-    for row in rows:
-        assert row.name.startswith("ssd_")
-        assert row.name.endswith("_total") == (row.kind == "counter")
-        assert row.help.endswith(".")
-        assert row.labels[0] == ("pool" if row is metrics.ZFS_POOL_STATE else "device")
 
 
 def test_this_machine() -> None:

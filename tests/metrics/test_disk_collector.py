@@ -49,8 +49,7 @@ def shown(machine: Machine, *, request_sizes: bool = False) -> dict[str, Values]
 
 def test_every_kernel_counter_has_a_family(machine: Machine) -> None:
     """The values are those of the kernel, in base units."""
-    machine.disks(grown(NEW, io_now=5, **BUSY))
-    machine.tick()
+    machine.disks(grown(NEW, io_now=5, **BUSY)).tick()
     families = shown(machine)
     for field, value in (BUSY | {"io_now": 5}).items():
         name = f"ssd_disk_{field}" if field == "io_now" else f"ssd_disk_{field}_total"
@@ -61,8 +60,7 @@ def test_every_kernel_counter_has_a_family(machine: Machine) -> None:
 
 
 def test_missing_kernel_counters_have_no_sample(machine: Machine) -> None:
-    machine.disks(NEW_OF_OLD)
-    machine.tick()
+    machine.disks(NEW_OF_OLD).tick()
     machine.tick()
     assert [] == [name for name in shown(machine) if "discard" in name or "flush" in name]
 
@@ -73,10 +71,8 @@ def test_without_a_sample_of_the_kernel_there_are_no_samples(machine: Machine) -
 
 
 def test_histograms_contain_the_last_second(machine: Machine) -> None:
-    machine.disks(NEW)
-    machine.tick()
-    machine.disks(grown(NEW, **BUSY))
-    machine.tick()
+    machine.disks(NEW).tick()
+    machine.disks(grown(NEW, **BUSY)).tick()
     families = shown(machine)
     for name, weight, total in (
         ("ssd_disk_busy_ratio", 1, 1.0),
@@ -98,10 +94,8 @@ def test_histograms_contain_the_last_second(machine: Machine) -> None:
 
 
 def test_without_histograms_counters_and_maxima_remain(machine: Machine) -> None:
-    machine.disks(NEW)
-    machine.tick()
-    machine.disks(grown(NEW, **BUSY))
-    machine.tick()
+    machine.disks(NEW).tick()
+    machine.disks(grown(NEW, **BUSY)).tick()
     found = page(
         disk_collector.samples(
             machine.sampler,
@@ -118,11 +112,9 @@ def test_without_histograms_counters_and_maxima_remain(machine: Machine) -> None
 
 
 def test_request_sizes_are_exposed_if_enabled(machine: Machine) -> None:
-    machine.disks(NEW)
-    machine.tick()
+    machine.disks(NEW).tick()
     machine.sampler.activities["sdx"].enable_request_sizes()
-    machine.disks(grown(NEW, **BUSY))
-    machine.tick()
+    machine.disks(grown(NEW, **BUSY)).tick()
     assert [] == [name for name in shown(machine) if "request_size" in name]
     families = shown(machine, request_sizes=True)
     for op, operations, total in (("read", 10, 163_840), ("write", 400, 6_553_600)):
@@ -132,8 +124,7 @@ def test_request_sizes_are_exposed_if_enabled(machine: Machine) -> None:
 
 
 def test_an_idle_device_has_no_await_and_a_busy_maximum_of_0(machine: Machine) -> None:
-    machine.disks(NEW)
-    machine.tick()
+    machine.disks(NEW).tick()
     machine.tick()
     families = shown(machine)
     assert {("sdx", "1m"): 0.0} == families["ssd_disk_busy_ratio_max"]
@@ -144,10 +135,8 @@ def test_an_idle_device_has_no_await_and_a_busy_maximum_of_0(machine: Machine) -
 def test_a_maximum_expires_at_most_ten_seconds_after_a_minute(
     machine: Machine,
 ) -> None:
-    machine.disks(NEW)
-    machine.tick()
-    machine.disks(grown(NEW, **BUSY))
-    machine.tick()
+    machine.disks(NEW).tick()
+    machine.disks(grown(NEW, **BUSY)).tick()
     for _ in range(59):
         machine.tick()
     assert {("sdx", "1m"): 1.0} == shown(machine)["ssd_disk_busy_ratio_max"]
@@ -157,20 +146,17 @@ def test_a_maximum_expires_at_most_ten_seconds_after_a_minute(
 
 
 def test_exactly_one_cause_is_1(machine: Machine) -> None:
-    machine.disks(NEW)
-    machine.tick()
+    machine.disks(NEW).tick()
     verdicts = shown(machine)["ssd_io_bottleneck"]
     assert {("sdx", cause.value): int(cause is Verdict.NONE) for cause in Verdict} == verdicts
-    machine.disks(grown(NEW, **BUSY))
-    machine.tick()
+    machine.disks(grown(NEW, **BUSY)).tick()
     verdicts = shown(machine)["ssd_io_bottleneck"]
     assert {("sdx", cause.value): int(cause is Verdict.DEVICE) for cause in Verdict} == verdicts
 
 
 def test_a_stacked_device_has_no_verdict(machine: Machine) -> None:
     """It has no verdict, saturation or baseline, but stalls and all measured values."""
-    machine.disks(NEW._replace(device="dm-0", number="253:0"))
-    machine.tick()
+    machine.disks(NEW._replace(device="dm-0", number="253:0")).tick()
     families = shown(machine)
     judged = {"ssd_io_bottleneck", "ssd_disk_saturated_seconds_total"}
     judged |= {"ssd_disk_await_baseline_seconds", "ssd_disk_await_baseline_info"}
@@ -186,8 +172,7 @@ def test_without_a_baseline_the_floor_of_the_class_is_exposed(
     machine: Machine, kind: DriveClass, floor: float
 ) -> None:
     machine.sampler.update_drives({"sdx": Drive("wwn-1", kind)})
-    machine.disks(NEW)
-    machine.tick()
+    machine.disks(NEW).tick()
     families = shown(machine)
     expected = {("sdx", "read"): floor, ("sdx", "write"): floor}
     assert expected == families["ssd_disk_await_baseline_seconds"]
@@ -198,8 +183,7 @@ def test_without_a_baseline_the_floor_of_the_class_is_exposed(
 def test_a_learned_baseline_is_labelled_as_learned(machine: Machine) -> None:
     counted = NEW
     for _ in range(62):
-        machine.disks(counted)
-        machine.tick()
+        machine.disks(counted).tick()
         counted = grown(counted, writes_completed=100, write_time_seconds=0.02)
     families = shown(machine)
     baselines = families["ssd_disk_await_baseline_seconds"]
@@ -212,8 +196,7 @@ def test_a_learned_baseline_is_labelled_as_learned(machine: Machine) -> None:
 def test_another_drive_with_the_same_name_leaves_the_page_valid(machine: Machine) -> None:
     """The page is requested between the survey and the next sample."""
     machine.sampler.update_drives({"sdx": Drive("old", DriveClass.SSD, instance=1)})
-    machine.disks(NEW, NEW._replace(device="sdy", number="8:16"))
-    machine.tick()
+    machine.disks(NEW, NEW._replace(device="sdy", number="8:16")).tick()
     machine.sampler.update_drives({"sdx": Drive("new", DriveClass.SSD, instance=2)})
     assert {("sdy",): 0} == shown(machine)["ssd_disk_io_now"]
     machine.tick()
@@ -223,8 +206,7 @@ def test_another_drive_with_the_same_name_leaves_the_page_valid(machine: Machine
 def fall_off(machine: Machine) -> None:
     """Record ten seconds at 500 MiB/s and 15 at 100 MiB/s."""
     counted = NEW
-    machine.disks(counted)
-    machine.tick()
+    machine.disks(counted).tick()
     for megabytes in (*[500] * 10, *[100] * 15):
         counted = grown(
             counted,
@@ -233,13 +215,11 @@ def fall_off(machine: Machine) -> None:
             write_time_seconds=8.0,
             io_time_seconds=1.0,
         )
-        machine.disks(counted)
-        machine.tick()
+        machine.disks(counted).tick()
 
 
 def test_a_drive_without_falloffs_has_only_a_count(machine: Machine) -> None:
-    machine.disks(NEW)
-    machine.tick()
+    machine.disks(NEW).tick()
     families = shown(machine)
     assert {("sdx",): 0} == families["ssd_disk_write_falloff_events_total"]
     assert not [name for name in families if "falloff_last" in name]
@@ -264,8 +244,7 @@ def test_a_drive_has_at_most_110_series(machine: Machine) -> None:
     fall_off(machine)
     before = dict.fromkeys(BUSY, 0.0) | {"writes_completed": 6500, "written_bytes": 6500 << 20}
     before |= {"write_time_seconds": 200.0, "io_time_seconds": 25.0}
-    machine.disks(grown(NEW, **{name: before[name] + BUSY[name] for name in BUSY}))
-    machine.tick()
+    machine.disks(grown(NEW, **{name: before[name] + BUSY[name] for name in BUSY})).tick()
     count = 0
     for values in shown(machine).values():
         for value in values.values():

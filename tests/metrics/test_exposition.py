@@ -241,20 +241,6 @@ def test_the_series_of_a_family_are_adjacent() -> None:
     assert render(sorted_, openmetrics=True) == render(mixed, openmetrics=True)
 
 
-@given(st.lists(st.floats(0, 1e6), min_size=3, max_size=3), st.floats(0, 1e9))
-def test_histograms_are_cumulative_and_count_equals_the_inf_bucket(
-    weights: list[float], total: float
-) -> None:
-    page = render([HISTOGRAM(Buckets(weights, total), "sda")], openmetrics=False).decode()
-    (family,) = parse_text(page)
-    *buckets, whole, count = family.samples
-    values = [bucket.value for bucket in buckets]
-    assert ["0.05", "1.0", "+Inf"] == [bucket.labels["le"] for bucket in buckets]
-    assert sorted(values) == values
-    assert values[-1] == count.value == pytest.approx(sum(weights), rel=1e-11, abs=0.5)
-    assert total == pytest.approx(whole.value, rel=1e-11)
-
-
 @pytest.mark.parametrize(
     ("value", "expected"),
     [

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from tests.alerts import rules
 from tests.alerts.catalogue import KNOWN
 from tests.end_to_end.programs import need
+from tests.processes import run_program
 
 TEXT = (Path(__file__).parents[2] / "docs" / "joins.md").read_text()
 QUERIES = [query.strip() for query in re.findall(r"```promql\n(.*?)```", TEXT, re.DOTALL)]
@@ -101,9 +101,7 @@ def test_the_joins_return_the_series_of_each_cluster(tmp_path: Path) -> None:
     story = {"tests": [{"interval": "1m", "input_series": SERIES, "promql_expr_test": checks}]}
     file = tmp_path / "joins.yml"
     file.write_text(json.dumps(story))
-    done = subprocess.run(
-        ["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False
-    )
+    done = run_program(["promtool", "test", "rules", str(file)])
     assert 0 == done.returncode, done.stdout + done.stderr
 
 

@@ -16,8 +16,7 @@ def test_disks_have_the_same_values_as_ssd_disk(tmp_path: Path) -> None:
     """Discards are in sectors, as in node_exporter."""
     machine = Machine(tmp_path)
     work = {"reads_completed": 5, "read_bytes": 4096, "read_time_seconds": 0.25, "io_now": 2}
-    machine.disks(grown(NEW, discarded_bytes=1 << 20, flush_requests=9, **work))
-    machine.tick()
+    machine.disks(grown(NEW, discarded_bytes=1 << 20, flush_requests=9, **work)).tick()
     theirs = page(node_exporter_compat.disk_samples(machine.sampler))
     ours = page(
         disk_collector.samples(machine.sampler, 0.0, SaturationRules(), request_sizes=False)
@@ -30,8 +29,7 @@ def test_disks_have_the_same_values_as_ssd_disk(tmp_path: Path) -> None:
 
 def test_missing_kernel_counters_have_no_sample(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
-    machine.disks(NEW_OF_OLD)
-    machine.tick()
+    machine.disks(NEW_OF_OLD).tick()
     assert 11 == len(page(node_exporter_compat.disk_samples(machine.sampler)))
 
 
@@ -39,10 +37,8 @@ def test_cpus_have_eight_modes_each(tmp_path: Path) -> None:
     """nice is separate from user, and iowait never decreases."""
     machine = Machine(tmp_path, per_cpu=True)
     times = CpuTimes(10, 1, 3, 100, 5, 0.5, 1.5, 0.25)
-    machine.cpus(times, times)
-    machine.tick()
-    machine.cpus(times._replace(iowait=4.5), times)
-    machine.tick()
+    machine.cpus(times, times).tick()
+    machine.cpus(times._replace(iowait=4.5), times).tick()
     expected = {
         (cpu, mode): pytest.approx(seconds)
         for cpu in ("0", "1")

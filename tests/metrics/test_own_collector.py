@@ -13,8 +13,7 @@ from tests.metrics.page import page
 def test_collectors_and_sampler_and_versions(tmp_path: Path) -> None:
     machine = Machine(tmp_path, interval=2.0)
     machine.disks(NEW)
-    machine.cpus(CpuTimes(*[1.0] * 8))
-    machine.tick()
+    machine.cpus(CpuTimes(*[1.0] * 8)).tick()
     machine.tick(2)
     machine.tick(60)
 

@@ -1,7 +1,6 @@
 """Tests of `metrics.smartctl_compat`: the families of smartctl_exporter, and queries of them."""
 
 import json
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from tests.end_to_end.programs import need
 from tests.metrics import smartctl_queries
 from tests.metrics.page import page
 from tests.metrics.test_smart_collector import NVME, written
+from tests.processes import run_program
 
 NVME_DRIVE = WatchedDrive(
     "nvme0n1",
@@ -192,9 +192,7 @@ def _answers(hosts: Mapping[str, Sequence[WatchedDrive]], directory: Path) -> No
     story = {"tests": [{"interval": "1m", "input_series": series, "promql_expr_test": checks}]}
     file = directory / "queries.yml"
     file.write_text(json.dumps(story))
-    done = subprocess.run(
-        ["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False
-    )
+    done = run_program(["promtool", "test", "rules", str(file)])
     assert 0 == done.returncode, done.stdout + done.stderr
 
 

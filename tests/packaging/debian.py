@@ -6,14 +6,14 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.processes import run_program
+
 TOP = Path(__file__).parents[2]
 
 
 def built() -> Path:
     """Builds the package with `make deb`."""
-    done = subprocess.run(
-        ["make", "deb"], cwd=TOP, capture_output=True, text=True, timeout=560, check=False
-    )
+    done = run_program(["make", "deb"], cwd=TOP, timeout=560)
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.search(r"dist/\S+\.deb", done.stdout)
     assert found, done.stdout

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.duration import PATIENCE_SECONDS
+from tests.processes import run_program
 
 #: Separate namespaces: no network, and mounts that disappear when the command ends.
 _ENTER = """
@@ -41,13 +42,9 @@ class Root:
 
     def run(self, *argv: str) -> "subprocess.CompletedProcess[str]":
         """Runs a command in it, as root, without a network."""
-        return subprocess.run(
+        return run_program(
             ["unshare", *_ALONE.split(), "sh", "-c", _ENTER, "sh", str(self.work), *argv],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
             timeout=_COMMAND_SECONDS,
-            check=False,
             cwd="/",
             env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive"},
         )

@@ -1,6 +1,5 @@
 """bash completes the commands, flags and values of the command line."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from exporter.cli import command_parser, parser
 from exporter.commands.registry import COMMANDS
 from tests.packaging import written
+from tests.processes import run_program
 
 SCRIPT = written.by("completion.py")
 
@@ -28,13 +28,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def completed(script: Path, line: str, cwd: Path | None = None) -> set[str]:
-    done = subprocess.run(
-        ["bash", "--norc", "-c", _ASK, "bash", script, line],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-    )
+    done = run_program(["bash", "--norc", "-c", _ASK, "bash", script, line], check=True, cwd=cwd)
     return set(done.stdout.split())
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.programs import need
+from tests.processes import run_program
 
 TOP = Path(__file__).parents[2]
 PYTHON = sys._base_executable  # type: ignore[attr-defined]  # not the venv's, which is a link
@@ -46,9 +47,7 @@ def prefix(tmp_path: Path) -> Path:
 
 
 def install(stage: Path, *options: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [stage / "install.sh", *options], capture_output=True, text=True, check=False, cwd="/"
-    )
+    return run_program([stage / "install.sh", *options], cwd="/")
 
 
 def installed(stage: Path, prefix: Path, *options: str) -> str:
@@ -64,12 +63,8 @@ def files(below: Path) -> set[str]:
 
 def test_the_installed_program_uses_only_its_own_libraries(stage: Path, prefix: Path) -> None:
     installed(stage, prefix)
-    done = subprocess.run(
-        [prefix / "bin" / "ssd-exporter"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": "/nowhere"},
+    done = run_program(
+        [prefix / "bin" / "ssd-exporter"], env={**os.environ, "PYTHONPATH": "/nowhere"}
     )
     assert 7 == done.returncode
     assert str(prefix / "lib" / "ssd-exporter") in done.stdout

@@ -2,7 +2,6 @@
 
 import argparse
 import re
-import subprocess
 
 import pytest
 
@@ -10,6 +9,7 @@ from exporter.cli import command_parser, parser
 from exporter.commands.registry import COMMANDS
 from tests.end_to_end.programs import need
 from tests.packaging import written
+from tests.processes import run_program
 
 PAGE = written.by("manual.py")
 #: The text without roff escapes and font requests.
@@ -60,13 +60,7 @@ def test_the_manual_lists_the_files(path: str) -> None:
 
 def test_groff_reports_no_warnings() -> None:
     need("groff")
-    done = subprocess.run(
-        ["groff", "-man", "-ww", "-z", "-Tutf8", "-Kutf8"],
-        input=PAGE,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_program(["groff", "-man", "-ww", "-z", "-Tutf8", "-Kutf8"], input=PAGE, check=True)
     assert "" == done.stderr
 
 

@@ -194,8 +194,7 @@ def test_values_come_from_the_sampler(tmp_path: Path) -> None:
     for number, second in enumerate((CALM, CALM, FULL, FULL, FULL)):
         its.waiting(number / 2)
         disk = grown(disk, **second)._replace(io_now=32)
-        its.disks(disk)
-        its.tick()
+        its.disks(disk).tick()
     sources = sources_of(its)
     view = SnapshotReader(sources).read()
     (sdx,) = view.drives

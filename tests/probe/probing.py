@@ -123,7 +123,7 @@ class Rig:
     def topology(self) -> Topology:
         return topology.read(self.host.sys.root, self.host.proc, Path("/nonexistent")).value
 
-    def begin(self, *paths: Path) -> None:
+    def begin(self, *paths: Path) -> "Rig":
         """Start the daemon. paths: the probed directories; the default is `path`."""
         seen = replace(self.topology(), servers=self.servers)
         context = ProbeContext(
@@ -160,6 +160,7 @@ class Rig:
             copy_on_write=False,
             rated_bytes=self._rated_of_drives,
         )
+        return self
 
     def _tools(self) -> ProbeTools:
         self.budget = ProbeBudget(

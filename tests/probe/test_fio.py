@@ -396,8 +396,8 @@ def test_a_run_can_be_ended_at_once(system_fio: SystemFio, tmp_path: Path) -> No
 
 @pytest.mark.real
 def test_a_missing_program_is_not_started(tmp_path: Path) -> None:
-    fio = SystemFio(str(tmp_path / "fio"), SystemRunner(), SystemClock())
-    fio._prefix = ()
+    without_setpriv = FakeRunner({})
+    fio = SystemFio(str(tmp_path / "fio"), without_setpriv, SystemClock())
     assert fio.start([LONG_READ], tmp_path / "file", 30.0) is None
     finished = fio.wait(5.0)
     assert finished is not None

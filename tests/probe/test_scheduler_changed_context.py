@@ -127,8 +127,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.real
 def test_a_disk_that_became_read_only_is_not_probed(rig: Rig, small_disk: Path) -> None:
-    rig.begin(small_disk / "probe")
-    rig.run()
+    rig.begin(small_disk / "probe").run()
     (small_disk / "probe" / FILE).unlink()
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     before = rig.spent()
@@ -186,8 +185,7 @@ def test_with_an_invalid_budget_only_reads_run_today(
 ) -> None:
     rig.run()
     (rig.state / "probe-budget.json").write_text(text)
-    rig.begin()
-    rig.run()
+    rig.begin().run()
     assert {Reason.BUDGET: 1} == skipped(rig, "fsync") == skipped(rig, "page_write")
     assert [("page_read",)] == rig.fio.ran[1:]
     (aside,) = rig.state.glob("probe-budget.json.kept-*")
@@ -204,8 +202,7 @@ def test_a_budget_dated_in_the_future_counts_as_spent(
     path = rig.state / "probe-budget.json"
     kept = json.loads(path.read_text())
     path.write_text(json.dumps({**kept, "day": kept["day"] + 365}))
-    rig.begin()
-    rig.run()
+    rig.begin().run()
     assert {Reason.BUDGET: 1} == skipped(rig)
     assert "dated in the future" in caplog.text
     rig.run(DAY)

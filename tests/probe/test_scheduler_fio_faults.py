@@ -210,8 +210,7 @@ def test_without_a_usable_fio_no_probe_runs_and_nothing_is_written(
         fio.path.chmod(0o600)
     else:
         fio.does("exit 1", "fio-3.15" if why == "too old" else "hello")
-    rig.begin()
-    rig.run()
+    rig.begin().run()
     assert ({}, {}, {}) == tuple(runs(rig, name) for name in ALL)
     assert not (rig.state / "probe-budget.json").exists(), "nothing was reserved"
     assert error(rig)

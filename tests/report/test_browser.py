@@ -4,7 +4,6 @@ import html
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 
 from exporter.report import html_page
 from exporter.report.content import Chart, ChartLine, Mark, Report
-from tests.duration import PATIENCE_SECONDS
+from tests.processes import run_program
 from tests.report import examples
 from tests.required import lacking
 
@@ -79,9 +78,7 @@ def seen(report: Report, folder: Path, width: int, *options: str) -> dict[str, A
         *("--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder / 'browser'}"),
         *(f"--window-size={width},1000", *options, "--dump-dom", file.as_uri()),
     ]
-    done = subprocess.run(
-        argv, capture_output=True, text=True, timeout=3 * PATIENCE_SECONDS, check=False
-    )
+    done = run_program(argv)
     found = re.search(r'<pre id="seen">(.*?)</pre>', done.stdout, re.DOTALL)
     assert found, done.stderr
     answer: dict[str, Any] = json.loads(html.unescape(found[1]))

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,14 +20,6 @@ def manager(tmp_path: Path) -> Iterator[socket.socket]:
         yield listening
 
 
-def test_states_are_sent_in_one_message(
-    manager: socket.socket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NOTIFY_SOCKET", manager.getsockname())
-    service.notify("READY=1", "STATUS=sampling")
-    assert b"READY=1\nSTATUS=sampling" == manager.recv(4096)
-
-
 def test_an_abstract_socket_is_supported(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         name = f"ssd-exporter-test-{os.getpid()}"
@@ -37,17 +28,6 @@ def test_an_abstract_socket_is_supported(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setenv("NOTIFY_SOCKET", f"@{name}")
         service.notify("WATCHDOG=1")
         assert b"WATCHDOG=1" == listening.recv(4096)
-
-
-def test_a_reload_message_contains_its_start(
-    manager: socket.socket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NOTIFY_SOCKET", manager.getsockname())
-    before = time.monotonic_ns() // 1000
-    service.notify_reloading()
-    state, _, when = manager.recv(4096).decode().partition("\n")
-    assert state == "RELOADING=1"
-    assert before <= int(when.removeprefix("MONOTONIC_USEC=")) <= time.monotonic_ns() // 1000
 
 
 @pytest.mark.parametrize("address", ["", "/nonexistent/notify", "@no-such-socket", "x" * 500])

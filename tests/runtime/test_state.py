@@ -1,7 +1,6 @@
 """The state file: loading, saving, and surviving kill -9 and damage."""
 
 import json
-import logging
 import os
 import shutil
 import signal
@@ -20,6 +19,7 @@ from hypothesis import strategies as st
 
 from exporter.runtime.errors import ConfigError
 from exporter.runtime.state import VERSION, StateFile, check_state_directory, open_state_file
+from tests.processes import run_program
 from tests.required import lacking
 
 _JSON = st.recursive(
@@ -220,53 +220,6 @@ def test_the_directory_of_systemd_is_used(tmp_path: Path, given: str) -> None:
     assert tmp_path / "first" == state.directory
 
 
-def test_a_configured_directory_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigError, match=r"cannot be written: .*; make it writable for this user"):
-        open_state_file(tmp_path / "file" / "state", {})
-
-
-def test_an_unwritable_default_directory_is_only_logged(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "file").write_text("")
-    assert open_state_file(None, {"STATE_DIRECTORY": str(tmp_path / "file" / "state")}) is None
-    (record,) = caplog.records
-    assert logging.WARNING == record.levelno
-    assert "lost at the next restart; set --state.directory" in record.message
-
-
-def test_a_second_daemon_is_refused_until_the_first_is_killed(tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", _HOLDER, str(tmp_path)],
-        stdin=subprocess.PIPE,  # the holder ends with its standard input
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as holder:
-        assert holder.stdout is not None
-        assert "held\n" == holder.stdout.readline()
-        with pytest.raises(ConfigError) as raised:
-            StateFile(tmp_path).hold()
-        assert (
-            f"another ssd-exporter (process {holder.pid}) uses the state directory {tmp_path}; stop"
-            " it, or set another --state.directory for this one"
-        ) == str(raised.value)
-        holder.kill()
-    StateFile(tmp_path).hold()
-
-
-_HOLDER = """
-import sys
-from pathlib import Path
-from exporter.runtime.state import StateFile
-
-state = StateFile(Path(sys.argv[1]))
-state.hold()
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
 def test_a_lock_file_that_cannot_be_created_is_only_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -356,12 +309,7 @@ def test_an_unprivileged_user_has_the_state_at_home() -> None:
     with tempfile.TemporaryDirectory() as home:
         os.chmod(home, 0o777)
         environments = [{"HOME": home}, {"HOME": home, "XDG_STATE_HOME": f"{home}/xdg"}, {}]
-        done = subprocess.run(
-            [sys.executable, "-c", _OPENER, json.dumps(environments)],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        done = run_program([sys.executable, "-c", _OPENER, json.dumps(environments)], check=True)
     expected = [f"{home}/.local/state/ssd-exporter", f"{home}/xdg/ssd-exporter", None]
     assert expected == json.loads(done.stdout)
 
@@ -378,12 +326,7 @@ print(state and state.directory)
 
 def test_root_has_the_state_in_var_lib(tmp_path: Path) -> None:
     as_root = [] if os.geteuid() == 0 else ["unshare", "--map-root-user"]
-    done = subprocess.run(
-        [*as_root, sys.executable, "-c", _ROOT_OPENER, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_program([*as_root, sys.executable, "-c", _ROOT_OPENER, str(tmp_path)], check=True)
     assert "/var/lib/ssd-exporter\n" == done.stdout
     assert ["var"] == os.listdir(tmp_path)
 
@@ -402,8 +345,6 @@ print(existing_directory(Path(sys.argv[1], "state"), {}))
 def test_a_directory_below_an_inaccessible_one_does_not_exist() -> None:
     with tempfile.TemporaryDirectory() as closed:
         os.chmod(closed, 0)
-        done = subprocess.run(
-            [sys.executable, "-c", _LOOKER, closed], capture_output=True, text=True, check=False
-        )
+        done = run_program([sys.executable, "-c", _LOOKER, closed])
         os.chmod(closed, 0o700)
     assert "None\n" == done.stdout, done.stderr

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.drives.wearout import WearoutRules
 from exporter.linux.device_identity import DeviceIdentity
@@ -58,11 +59,12 @@ class Known:
             answer_log=AnswerLog(self.clock),
         )
 
-    def answer(self, who: tuple[str, str], report: Report | None = None, **others: Any) -> None:
+    def answer(self, who: tuple[str, str], report: Report | None = None, **others: Any) -> "Known":
         """A poll of a drive ends now."""
         self.drives.record(self.document(who, report, **others))
         if self.wear is not None:
             self.wear.process_queue()
+        return self
 
     def document(
         self, who: tuple[str, str], report: Report | None = None, **others: Any
@@ -105,6 +107,12 @@ class Known:
             label = f"{drive.label} {drive.serial}" if drive.label in found else drive.label
             found[label] = drive
         return found
+
+    def health(self, label: str) -> DriveHealth:
+        """The health of a drive that has answered."""
+        health = self.watched()[label].health
+        assert health is not None
+        return health
 
     def labels(self) -> list[tuple[str, str, bool]]:
         return [(drive.label, drive.serial, drive.up) for drive in self.drives.watched()]

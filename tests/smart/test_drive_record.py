@@ -30,29 +30,23 @@ def test_daily_logs_are_read_and_kept(known: Known) -> None:
     regular = reports.without(
         daily, "ata_smart_self_test_log", "ata_smart_error_log", "sata_phy_event_counters"
     )
-    known.answer(SDA, daily, is_daily=True)
-    known.call(SDA)
+    known.answer(SDA, daily, is_daily=True).call(SDA)
     entries = []
     for _ in range(200):
         known.clock.advance(900)
-        known.answer(SDA, regular)
-        known.live()
-        health = known.watched()["sda"].health
-        assert health is not None
+        known.answer(SDA, regular).live()
+        health = known.health("sda")
         entries.append((health.error_log_entries, health.self_test is not None))
     assert {(17, True), (None, False)} == set(entries)
     assert 192 == entries.index((None, False)), "two days"
 
 
 def test_a_replacement_drive_has_no_logs_of_the_old_drive(known: Known) -> None:
-    known.answer(SDA, ata("S00001"), is_daily=True)
-    known.call(SDA)
+    known.answer(SDA, ata("S00001"), is_daily=True).call(SDA)
     known.clock.advance(900)
     other = reports.without(ata("S00002"), "ata_smart_self_test_log", "ata_smart_error_log")
-    known.answer(SDA, other)
-    known.live()
-    health = known.watched()["sda"].health
-    assert health is not None
+    known.answer(SDA, other).live()
+    health = known.health("sda")
     assert (None, None) == (health.error_log_entries, health.self_test)
 
 
@@ -73,16 +67,13 @@ def test_a_byte_count_that_the_kernels_count_proves_wrong_is_left_out(
 ) -> None:
     """The kernel wrote a GiB in each round, which is 32 steps of 32 MiB."""
     known.kernel_written["sda"] = 0
-    known.answer(SDA, written(1000))
-    known.call(SDA)
+    known.answer(SDA, written(1000)).call(SDA)
     shown = []
     for number in range(1, 41):
         known.clock.advance(900)
         known.kernel_written["sda"] = number << 30
-        known.answer(SDA, written(1000 + lbas * number))
-        known.live()
-        health = known.watched()["sda"].health
-        assert health is not None
+        known.answer(SDA, written(1000 + lbas * number)).live()
+        health = known.health("sda")
         shown.append(health.host_written is not None)
     assert shown[0], "in a quarter of an hour nothing is proven"
     assert is_right == shown[-1]
@@ -92,15 +83,12 @@ def test_a_byte_count_that_the_kernels_count_proves_wrong_is_left_out(
 def test_a_proof_for_one_drive_does_not_apply_to_its_replacement(known: Known, wwn: str) -> None:
     """Drives of one batch can have the same WWN: the serial number tells them apart."""
     known.kernel_written["sda"] = 0
-    known.answer(SDA, written(1000))
-    known.call(SDA)
+    known.answer(SDA, written(1000)).call(SDA)
     known.clock.advance(4 * 3600)
     known.kernel_written["sda"] = 40 << 30
     known.answer(SDA, written(1001))
-    known.answer(SDA, written(5, serial_number="S00002", wwn=scripted_smartctl.wwn(wwn)))
-    known.live()
-    health = known.watched()["sda"].health
-    assert health is not None
+    known.answer(SDA, written(5, serial_number="S00002", wwn=scripted_smartctl.wwn(wwn))).live()
+    health = known.health("sda")
     assert health.host_written is not None
 
 
@@ -122,8 +110,7 @@ def test_over_a_year_the_wear_out_is_estimated_ever_better(tmp_path: Path) -> No
     for hours in range(0, 365 * 24, 6):
         age = hours + 365 * 12
         report = nvme("FW000000", **worn(int(age / 24 / 18.25), age * 3600, age))
-        known.answer(NVME, report)
-        known.live()
+        known.answer(NVME, report).live()
         drive = known.watched()["nvme0n1"]
         if drive.wearout_method:
             methods.setdefault(drive.wearout_method, hours / 24)
@@ -144,8 +131,7 @@ def test_the_estimate_goes_on_after_a_restart(tmp_path: Path) -> None:
     known = Known(tmp_path, history=lambda: WearHistory.open(file))
     known.call(NVME)
     for day in range(120):
-        known.answer(NVME, nvme("FW000000", **worn(10 + day // 10, day, 24 * day)))
-        known.live()
+        known.answer(NVME, nvme("FW000000", **worn(10 + day // 10, day, 24 * day))).live()
         known.clock.advance(DAY)
     before = known.watched()
     assert {} == before, "a day without a poll"
@@ -160,8 +146,7 @@ def test_the_estimate_goes_on_after_a_restart(tmp_path: Path) -> None:
         wear=again.wear,
         max_age_intervals=4.0,
     )
-    again.answer(NVME, nvme("FW000000", **worn(22, 120, 24 * 120)))
-    again.call(NVME)
+    again.answer(NVME, nvme("FW000000", **worn(22, 120, 24 * 120))).call(NVME)
     assert "steps" == again.watched()["nvme0n1"].wearout_method
 
 
@@ -169,19 +154,15 @@ def test_a_replacement_drive_has_no_estimate_of_the_old_drive(tmp_path: Path) ->
     known = Known(tmp_path, history=lambda: WearHistory.open(tmp_path / "history.sqlite"))
     known.call(NVME)
     for day in range(120):
-        known.answer(NVME, nvme("FW000000", **worn(10 + day // 10, day, 24 * day)))
-        known.live()
+        known.answer(NVME, nvme("FW000000", **worn(10 + day // 10, day, 24 * day))).live()
         known.clock.advance(DAY)
-    known.answer(NVME, nvme("FW000001", **worn(0, 0, 1)))
-    known.live()
+    known.answer(NVME, nvme("FW000001", **worn(0, 0, 1))).live()
     assert "" == known.watched()["nvme0n1"].wearout_method
     known.clock.advance(60)
-    known.answer(NVME, nvme("FW000000", **worn(22, 120, 24 * 120)))
-    known.live()
+    known.answer(NVME, nvme("FW000000", **worn(22, 120, 24 * 120))).live()
     assert "steps" == known.watched()["nvme0n1"].wearout_method
     known.clock.advance(60)
-    known.answer(NVME, nvme("FW000001", **worn(0, 0, 1)))
-    known.live()
+    known.answer(NVME, nvme("FW000001", **worn(0, 0, 1))).live()
     assert "" == known.watched()["nvme0n1"].wearout_method
 
 
@@ -196,8 +177,7 @@ def test_a_gauge_that_has_stopped_yields_no_date(tmp_path: Path) -> None:
         table = {"revision": 1, "table": [gauge]}
         family = {"model_family": "Samsung based SSDs"}
         times = {"power_on_time": {"hours": 24 * day}}
-        known.answer(SDA, {**report, **family, **times, "ata_smart_attributes": table})
-        known.live()
+        known.answer(SDA, {**report, **family, **times, "ata_smart_attributes": table}).live()
         drive = known.watched()["sda"]
         has_date.append(bool(drive.wearout_method))
         known.clock.advance(DAY)
@@ -218,8 +198,7 @@ def test_the_configured_rating_is_used_if_the_drive_reports_no_wear(tmp_path: Pa
     for day in range(10):
         # 100 GB a day, in data units of 512,000 bytes.
         log = {"data_units_written": 200_000 * day, "power_on_hours": 24 * day}
-        known.answer(NVME, nvme("FW000000", nvme_smart_health_information_log=log))
-        known.live()
+        known.answer(NVME, nvme("FW000000", nvme_smart_health_information_log=log)).live()
         drive = known.watched()["nvme0n1"]
         known.clock.advance(DAY)
     assert "rated_tbw" == drive.wearout_method
@@ -250,13 +229,10 @@ def test_an_invalid_log_enters_neither_the_history_nor_a_counter(
     known = Known(tmp_path, history=lambda: WearHistory.open(file))
     known.call(NVME)
     good = nvme("FW000000")
-    known.answer(NVME, good, is_daily=True)
-    known.live()
-    before = known.watched()["nvme0n1"].health
-    assert before is not None
+    known.answer(NVME, good, is_daily=True).live()
+    before = known.health("nvme0n1")
     known.clock.advance(DAY)
-    known.answer(NVME, {**good, LOG: log})
-    known.live()
+    known.answer(NVME, {**good, LOG: log}).live()
     drive = known.watched()["nvme0n1"]
     assert drive.up
     assert drive.health is not None
@@ -268,10 +244,8 @@ def test_an_invalid_log_enters_neither_the_history_nor_a_counter(
         drive.health.temperatures,
     )
     known.clock.advance(DAY)
-    known.answer(NVME, good)
-    known.live()
-    after = known.watched()["nvme0n1"].health
-    assert after is not None
+    known.answer(NVME, good).live()
+    after = known.health("nvme0n1")
     assert (2, before.host_written) == (after.media_errors, after.host_written)
     with closing(sqlite3.connect(file)) as history:
         rows = history.execute("SELECT used_ratio FROM observation").fetchall()
@@ -280,24 +254,18 @@ def test_an_invalid_log_enters_neither_the_history_nor_a_counter(
 
 def test_an_invalid_daily_log_does_not_replace_the_daily_values(known: Known) -> None:
     good = nvme("FW000000")
-    known.answer(NVME, good, is_daily=True)
-    known.call(NVME)
+    known.answer(NVME, good, is_daily=True).call(NVME)
     known.clock.advance(60)
     known.answer(NVME, {**good, LOG: ONES}, is_daily=True)
     known.clock.advance(60)
-    known.answer(NVME, reports.without(good, "nvme_self_test_log"))
-    known.live()
-    health = known.watched()["nvme0n1"].health
-    assert health is not None
+    known.answer(NVME, reports.without(good, "nvme_self_test_log")).live()
+    health = known.health("nvme0n1")
     assert health.self_test is not None
 
 
 def test_another_drive_at_the_address_is_not_compared(known: Known) -> None:
-    known.answer(NVME, nvme("FW000000"))
-    known.call(NVME)
+    known.answer(NVME, nvme("FW000000")).call(NVME)
     known.clock.advance(60)
-    known.answer(NVME, nvme("FW000001", **{LOG: OTHER}))
-    known.live()
-    health = known.watched()["nvme0n1"].health
-    assert health is not None
+    known.answer(NVME, nvme("FW000001", **{LOG: OTHER})).live()
+    health = known.health("nvme0n1")
     assert (0, ()) == (health.media_errors, health.rejected)

@@ -31,8 +31,7 @@ def known(tmp_path: Path) -> Known:
 
 
 def test_a_drive_has_its_block_devices_name_and_its_own_serial_number(known: Known) -> None:
-    known.answer(NVME, nvme("FW000000"))
-    known.call(NVME)
+    known.answer(NVME, nvme("FW000000")).call(NVME)
     drive = known.watched()["nvme0n1"]
     assert ("FW000000", True, "/dev/nvme0 -d nvme") == (drive.serial, drive.up, drive.address)
     assert drive.health is not None
@@ -53,8 +52,7 @@ def silent(known: Known, seconds: float = FIRST_ANSWER_SECONDS) -> None:
 
 def test_a_drive_without_any_result_is_down_with_the_identity_of_the_kernel(known: Known) -> None:
     known.disks = {"nvme0n1": DeviceIdentity(model="Sim NVMe", serial="K0001", protocol="nvme")}
-    known.answer(SDA, ata("S00001"))
-    known.call(SDA, NVME)
+    known.answer(SDA, ata("S00001")).call(SDA, NVME)
     silent(known, FIRST_ANSWER_SECONDS - 15)
     assert [("sda", "S00001", True)] == known.labels()
     silent(known, 15)
@@ -62,15 +60,13 @@ def test_a_drive_without_any_result_is_down_with_the_identity_of_the_kernel(know
     drive = known.watched()["nvme0n1"]
     assert ("Sim NVMe", None) == (drive.identity.model, drive.health)
     assert "no result of a poll arrived within 60 s" == drive.message
-    known.answer(NVME, nvme("K0001"))
-    known.live()
+    known.answer(NVME, nvme("K0001")).live()
     assert [("sda", "S00001", True), ("nvme0n1", "K0001", True)] == known.labels()
 
 
 def test_a_drive_without_any_result_has_the_identity_that_was_saved(tmp_path: Path) -> None:
     before = Known(tmp_path)
-    before.answer(NVME, nvme("FW000000"))
-    before.call(NVME)
+    before.answer(NVME, nvme("FW000000")).call(NVME)
     known = Known(tmp_path, inventory=kept(before))
     known.call(NVME)
     silent(known)
@@ -96,8 +92,7 @@ def test_a_drive_without_any_result_disappears_with_its_poller(known: Known) -> 
 def test_a_drive_without_any_result_does_not_hide_that_another_one_was_pulled(
     known: Known,
 ) -> None:
-    known.answer(SDA, ata("S00001"))
-    known.call(SDA, NVME)
+    known.answer(SDA, ata("S00001")).call(SDA, NVME)
     known.call(NVME)
     assert [] == known.labels()
     silent(known)
@@ -109,8 +104,7 @@ def test_one_line_is_logged_when_a_drive_stops_answering_and_one_when_it_answers
     known: Known, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    known.answer(NVME, nvme("FW000000"))
-    known.call(NVME)
+    known.answer(NVME, nvme("FW000000")).call(NVME)
     for _ in range(3):
         known.answer(NVME, result="timed_out", message="it took over 30 s")
     known.answer(NVME, nvme("FW000000"))
@@ -150,8 +144,7 @@ def test_a_missing_smartctl_is_not_logged_for_each_drive(
     known: Known, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The failed scan is logged."""
-    known.answer(NVME, result="not_started", message="smartctl: no such program")
-    known.call(NVME)
+    known.answer(NVME, result="not_started", message="smartctl: no such program").call(NVME)
     assert [] == caplog.records
 
 
@@ -159,20 +152,17 @@ def test_a_failing_drive_keeps_its_values_until_they_are_too_old(
     known: Known,
 ) -> None:
     """Four intervals of a minute."""
-    known.answer(NVME, nvme("FW000000"))
-    known.call(NVME)
+    known.answer(NVME, nvme("FW000000")).call(NVME)
     for seconds, has_health in ((60, True), (180, True), (1, False)):
         known.clock.advance(seconds)
-        known.answer(NVME, result="timed_out", message="it took over 30 s")
-        known.live()
+        known.answer(NVME, result="timed_out", message="it took over 30 s").live()
         drive = known.watched()["nvme0n1"]
         assert (False, "FW000000", "it took over 30 s") == (drive.up, drive.serial, drive.message)
         assert has_health == (drive.health is not None)
 
 
 def test_health_of_returns_the_health_of_a_shown_drive(known: Known) -> None:
-    known.answer(NVME, nvme("FW000000"))
-    known.call(NVME)
+    known.answer(NVME, nvme("FW000000")).call(NVME)
     assert known.watched()["nvme0n1"].health == known.drives.health_of("nvme0n1") is not None
     assert known.drives.health_of("sda") is None
     known.clock.advance(241)
@@ -182,8 +172,7 @@ def test_health_of_returns_the_health_of_a_shown_drive(known: Known) -> None:
 
 def test_a_drive_that_is_polled_less_often_stays_on_the_page(known: Known) -> None:
     """A drive that hangs is polled again an hour later; meanwhile it has failed."""
-    known.answer(NVME, nvme("FW000000"))
-    known.call(NVME)
+    known.answer(NVME, nvme("FW000000")).call(NVME)
     known.answer(NVME, result="timed_out")
     for _ in range(230):
         known.clock.advance(15)
@@ -192,8 +181,7 @@ def test_a_drive_that_is_polled_less_often_stays_on_the_page(known: Known) -> No
 
 
 def test_a_drive_that_is_no_longer_polled_disappears(known: Known) -> None:
-    known.answer(NVME, nvme("FW000000"))
-    known.call(NVME)
+    known.answer(NVME, nvme("FW000000")).call(NVME)
     known.clock.advance(240)
     assert ["nvme0n1"] == list(known.watched())
     known.clock.advance(1)
@@ -203,14 +191,11 @@ def test_a_drive_that_is_no_longer_polled_disappears(known: Known) -> None:
 @pytest.mark.parametrize("seconds", [3600.0, 10 * 365 * DAY])
 def test_a_clock_that_was_ahead_makes_no_later_poll_old(known: Known, seconds: float) -> None:
     """The clock was wrong (no battery) and then corrected: a later poll still counts as newer."""
-    known.answer(NVME, nvme("FW000000", temperature={"current": 80}))
-    known.call(NVME)
+    known.answer(NVME, nvme("FW000000", temperature={"current": 80})).call(NVME)
     known.clock.step_wall(-seconds)
     known.clock.advance(60)
-    known.answer(NVME, nvme("FW000000", temperature={"current": 30}))
-    known.live()
-    health = known.watched()["nvme0n1"].health
-    assert health is not None
+    known.answer(NVME, nvme("FW000000", temperature={"current": 30})).live()
+    assert known.watched()["nvme0n1"].health is not None
     assert known.clock.wall() == known.watched()["nvme0n1"].last_success_unix_time
 
 
@@ -231,17 +216,14 @@ def test_an_older_document_of_another_source_changes_nothing(known: Known) -> No
 
 def test_a_document_without_a_valid_time_adds_no_history(tmp_path: Path) -> None:
     known = Known(tmp_path, history=lambda: WearHistory.open(tmp_path / "history.sqlite"))
-    known.answer(NVME, nvme("FW000000"), began_at=9e11)
-    known.call(NVME)
+    known.answer(NVME, nvme("FW000000"), began_at=9e11).call(NVME)
     assert known.watched()["nvme0n1"].health is None
 
 
 def test_a_swapped_drive_gives_one_present_and_one_missing_drive(known: Known) -> None:
-    known.answer(SDA, ata("S00001"))
-    known.call(SDA)
+    known.answer(SDA, ata("S00001")).call(SDA)
     known.clock.advance(900)
-    known.answer(SDA, ata("S00002"))
-    known.live()
+    known.answer(SDA, ata("S00002")).live()
     assert [("sda", "S00002", True), ("sda", "S00001", False)] == known.labels()
     assert known.drives.watched()[1].is_missing
 
@@ -249,12 +231,10 @@ def test_a_swapped_drive_gives_one_present_and_one_missing_drive(known: Known) -
 def test_a_drive_in_standby_is_up_and_keeps_all_values_but_the_temperature(
     known: Known,
 ) -> None:
-    known.answer(SDA, ata("S00001"))
-    known.call(SDA)
+    known.answer(SDA, ata("S00001")).call(SDA)
     known.clock.advance(900)
     asleep = json.loads(scripted_smartctl.asleep().output)
-    known.answer(SDA, asleep, result="standby", exit_status=3)
-    known.live()
+    known.answer(SDA, asleep, result="standby", exit_status=3).live()
     drive = known.watched()["sda"]
     assert (True, "S00001") == (drive.up, drive.serial)
     assert drive.health is not None
@@ -278,8 +258,7 @@ def test_a_drive_in_standby_since_the_start_has_the_identity_of_the_inventory(
     known: Known, tmp_path: Path
 ) -> None:
     slot = ("/dev/bus/6", "megaraid,3")
-    known.answer(slot, ata("S00003"))
-    known.call(slot)
+    known.answer(slot, ata("S00003")).call(slot)
     again = Known(tmp_path, inventory=kept(known))
     again.answer(
         slot, json.loads(scripted_smartctl.asleep().output), result="standby", exit_status=3
@@ -290,8 +269,7 @@ def test_a_drive_in_standby_since_the_start_has_the_identity_of_the_inventory(
 
 def test_a_drive_that_never_answered_has_the_kernels_identity(known: Known) -> None:
     known.disks = {"sda": DeviceIdentity(serial="S00001")}
-    known.answer(SDA, result="no_answer", message="no such device")
-    known.call(SDA)
+    known.answer(SDA, result="no_answer", message="no such device").call(SDA)
     assert [("sda", "S00001", False)] == known.labels()
 
 
@@ -299,20 +277,17 @@ def test_a_report_without_a_serial_number_is_still_the_drive_that_the_kernel_kno
     known: Known,
 ) -> None:
     known.disks = {"sda": DeviceIdentity(serial="S00001")}
-    known.answer(SDA, ata("S00001", serial_number=["broken"], wwn="broken"))
-    known.call(SDA)
+    known.answer(SDA, ata("S00001", serial_number=["broken"], wwn="broken")).call(SDA)
     assert [("sda", "S00001", True)] == known.labels()
 
 
 def test_a_missing_drive_stays_missing_after_a_restart(known: Known, tmp_path: Path) -> None:
     known.answer(SDA, ata("S00001"))
-    known.answer(NVME, nvme("FW000000"))
-    known.call(SDA, NVME)
+    known.answer(NVME, nvme("FW000000")).call(SDA, NVME)
     again = Known(tmp_path, inventory=kept(known))
     again.call(NVME, scanned_at=None)
     assert [] == again.labels(), "the first scan is not complete"
-    again.answer(NVME, nvme("FW000000"))
-    again.call(NVME)
+    again.answer(NVME, nvme("FW000000")).call(NVME)
     assert [("nvme0n1", "FW000000", True), ("sda", "S00001", False)] == again.labels()
     gone = again.drives.watched()[1]
     assert gone.is_missing
@@ -323,23 +298,19 @@ def test_a_drive_that_returns_is_not_missing(known: Known) -> None:
     known.answer(SDA, ata("S00001"))
     for drives in ((SDA,), (), (SDA,)):
         known.call(*drives)
-    known.answer(SDA, ata("S00001"))
-    known.live()
+    known.answer(SDA, ata("S00001")).live()
     assert [("sda", "S00001", True)] == known.labels()
 
 
 def test_a_drive_stays_present_when_its_poller_restarts(known: Known) -> None:
     """An agent that has just started has not scanned for SATA drives yet."""
     known.answer(SDA, ata("S00001"), is_daily=True)
-    known.answer(NVME, nvme("FW000000"))
-    known.call(SDA, NVME)
+    known.answer(NVME, nvme("FW000000")).call(SDA, NVME)
     known.clock.advance(5)
     known.call(NVME, scanned_at=None)
     assert [("sda", "S00001", True), ("nvme0n1", "FW000000", True)] == known.labels()
-    known.answer(SDA, reports.without(ata("S00001"), "ata_smart_error_log"))
-    known.call(SDA, NVME)
-    health = known.watched()["sda"].health
-    assert health is not None
+    known.answer(SDA, reports.without(ata("S00001"), "ata_smart_error_log")).call(SDA, NVME)
+    health = known.health("sda")
     assert 17 == health.error_log_entries, "what the daily set told is still known"
 
 
@@ -347,8 +318,7 @@ def test_a_missing_drive_can_be_forgotten_and_one_that_is_there_cannot(
     known: Known, tmp_path: Path
 ) -> None:
     known.answer(SDA, ata("S00001"))
-    known.answer(NVME, nvme("FW000000"))
-    known.call(SDA, NVME)
+    known.answer(NVME, nvme("FW000000")).call(SDA, NVME)
     known.call(NVME)
     saved: list[bool] = []
     for name in ("S00001", "FW000000"):
@@ -362,8 +332,7 @@ def test_a_missing_drive_can_be_forgotten_and_one_that_is_there_cannot(
 
 
 def test_nothing_is_forgotten_before_the_first_complete_scan(known: Known, tmp_path: Path) -> None:
-    known.answer(SDA, ata("S00001"))
-    known.call(SDA)
+    known.answer(SDA, ata("S00001")).call(SDA)
     again = Known(tmp_path, inventory=kept(known))
     forgetting.request(tmp_path, "S00001")
     again.call(scanned_at=None)
@@ -379,8 +348,7 @@ def test_a_request_remains_if_the_inventory_cannot_be_saved(known: Known, tmp_pa
     def full() -> None:
         raise OSError(28, "No space left on device")
 
-    known.answer(SDA, ata("S00001"))
-    known.call(SDA)
+    known.answer(SDA, ata("S00001")).call(SDA)
     known.call()
     forgetting.request(tmp_path, "S00001")
     with pytest.raises(OSError, match="No space"):
@@ -391,13 +359,11 @@ def test_a_request_remains_if_the_inventory_cannot_be_saved(known: Known, tmp_pa
 def test_the_callback_runs_when_a_drive_appears_disappears_or_changes(known: Known) -> None:
     told: list[int] = []
     known.drives.on_change(lambda: told.append(len(told)))
-    known.answer(SDA, ata("S00001"))
-    known.call(SDA)
+    known.answer(SDA, ata("S00001")).call(SDA)
     assert 1 == len(told)
     known.live()
     assert 1 == len(told)
-    known.answer(SDA, ata("S00002"))
-    known.live()
+    known.answer(SDA, ata("S00002")).live()
     assert 2 == len(told)
     known.call()
     assert 3 == len(told)
@@ -414,11 +380,9 @@ def test_two_drives_with_one_serial_number_are_both_there(known: Known) -> None:
 def test_no_two_drives_have_one_label_and_serial_number(known: Known) -> None:
     """A drive that answered under another type is missing, and there by the kernel's word."""
     known.disks = {"sda": DeviceIdentity(serial="S00001")}
-    known.answer(SDA, ata("S00001"))
-    known.call(SDA)
+    known.answer(SDA, ata("S00001")).call(SDA)
     other = ("/dev/sda", "scsi")
-    known.answer(other, result="no_answer", message="wrong type")
-    known.call(other)
+    known.answer(other, result="no_answer", message="wrong type").call(other)
     assert [("sda", "S00001", False)] == known.labels()
     assert "wrong type" == known.watched()["sda"].message
 
@@ -430,8 +394,7 @@ def test_a_namespace_that_appears_later_gives_the_drive_its_name(
     sys = Sys(tmp_path / "sys", 10)
     controller = trees.nvme_controller(sys, 1, "FW000001")
     who = ("/dev/nvme1", "nvme")
-    known.answer(who, nvme("FW000001"))
-    known.call(who)
+    known.answer(who, nvme("FW000001")).call(who)
     assert [("nvme1", "FW000001", True)] == known.labels()
     place = f"{controller}/nvme1n1"
     sys.disk(place)
@@ -442,8 +405,7 @@ def test_a_namespace_that_appears_later_gives_the_drive_its_name(
 
 
 def test_a_drive_whose_process_cannot_be_ended_is_stuck(known: Known) -> None:
-    known.answer(NVME, result="stuck", message="it cannot be ended")
-    known.call(NVME, stuck=(NVME,))
+    known.answer(NVME, result="stuck", message="it cannot be ended").call(NVME, stuck=(NVME,))
     assert known.watched()["nvme0n1"].is_stuck
 
 
@@ -570,8 +532,7 @@ def ask_bay(known: Known, report: Report | None = None) -> WatchedDrive:
     """Polls the configured slot, which no scan finds, and returns what is shown for its label."""
     result = "success" if report is not None else "no_answer"
     message = "" if report is not None else EMPTY
-    known.answer(BAY, report, result=result, message=message)
-    known.call(BAY, only_configured=(BAY,))
+    known.answer(BAY, report, result=result, message=message).call(BAY, only_configured=(BAY,))
     (drive,) = known.watched().values()
     assert "bus/6:megaraid,3" == drive.label
     return drive
@@ -591,8 +552,7 @@ def test_a_configured_bay_that_never_answered_is_neither_up_nor_lost(
 
 
 def test_a_bay_that_a_scan_finds_and_that_does_not_answer_is_lost(known: Known) -> None:
-    known.answer(BAY, result="no_answer", message=EMPTY)
-    known.call(BAY)
+    known.answer(BAY, result="no_answer", message=EMPTY).call(BAY)
     assert known.watched()["bus/6:megaraid,3"].is_lost
 
 
@@ -656,8 +616,7 @@ def test_two_drives_with_one_wwn_have_a_history_each(tmp_path: Path) -> None:
     assert known.wear is not None
     for _ in range(3):
         known.answer(NVME, of_shared_wwn("SER1", 3))
-        known.answer(OTHER_NVME, of_shared_wwn("SER2", 95))
-        known.call(NVME, OTHER_NVME)
+        known.answer(OTHER_NVME, of_shared_wwn("SER2", 95)).call(NVME, OTHER_NVME)
         known.wear.process_queue()
         known.clock.advance(DAY)
     known.wear.close()
@@ -671,8 +630,7 @@ def test_a_drive_has_no_history_before_all_drives_were_polled(tmp_path: Path) ->
     history = tmp_path / "history.sqlite"
     known = Known(tmp_path, history=lambda: WearHistory.open(history))
     assert known.wear is not None
-    known.answer(NVME, of_shared_wwn("SER1", 3))
-    known.call(NVME, OTHER_NVME)
+    known.answer(NVME, of_shared_wwn("SER1", 3)).call(NVME, OTHER_NVME)
     known.wear.process_queue()
     assert [] == observations(history, KEY)
     silent(known)
@@ -693,8 +651,7 @@ def test_after_an_update_both_drives_that_shared_a_history_continue_it(tmp_path:
             old._file.write({}, {KEY: [WearObservation(at, powered, used, 0.01)]}, {})
     old.close()
     before.answer(NVME, of_shared_wwn("SER1", 2))
-    before.answer(OTHER_NVME, of_shared_wwn("SER2", 94))
-    before.call(NVME, OTHER_NVME)
+    before.answer(OTHER_NVME, of_shared_wwn("SER2", 94)).call(NVME, OTHER_NVME)
     rows = before.drives.to_state()
     for row in rows:
         del row["key"], row["former_key"]

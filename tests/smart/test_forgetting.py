@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -127,8 +128,10 @@ def test_a_request_that_cannot_be_removed_is_reported(
 @given(st.text(st.characters(), min_size=1))
 def test_any_name_makes_a_file_of_ours(name: str) -> None:
     """Also halves of surrogate pairs, which JSON can hold."""
-    assert forgetting._NAME.fullmatch(forgetting._file_name(name))
-    assert forgetting._NAME.fullmatch(forgetting._file_name(f"\ud800{name}\udcff"))
+    for asked in (name, f"\ud800{name}\udcff"):
+        with tempfile.TemporaryDirectory() as directory:
+            forgetting.request(Path(directory), asked)
+            assert 1 == len(forgetting.requests(Path(directory)))
 
 
 _ASKER = """

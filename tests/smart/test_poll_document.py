@@ -20,7 +20,7 @@ from exporter.smart.polling.poll_document import (
     parse_poll_document,
     poll_document,
 )
-from exporter.smart.polling.poll_result import EXIT_BITS, PollResult
+from exporter.smart.polling.poll_result import PollResult
 from exporter.smart.smartctl import Address, Form
 
 POLL = PollDocument(
@@ -176,10 +176,6 @@ def test_bits_0_and_1_mean_that_there_are_no_data_and_the_others_do_not(status: 
         assert bool(status & 3) != (PollResult.SUCCESS == became.result)
     assert became.report
     assert (PollResult.SUCCESS == became.result) == (became.message == "")
-
-
-def test_each_bit_has_a_name() -> None:
-    assert 8 == len(set(EXIT_BITS))
 
 
 @pytest.mark.parametrize("mode", ["STANDBY", "STANDBY_Y", "STANDBY (OS)", "STANDBY BY TIMER"])

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,6 +47,10 @@ class Polling:
         self.poll = PollScheduler(self.children, self.clock, "smartctl", PollSettings(**bounds))
         self.polls: list[tuple[float, PollDocument]] = []
 
+    def of(self, targets: Iterable[Target]) -> "Polling":
+        self.poll.set_targets(targets)
+        return self
+
     def go_on(self, seconds: float) -> list[PollDocument]:
         """Let time pass; the polls that ended in it."""
         until, before = self.clock.monotonic() + seconds, len(self.polls)
@@ -81,8 +85,7 @@ def only_for(name: str, behaviour: Behaviour) -> Behaviour:
 def test_every_drive_is_polled_after_the_start_in_the_given_order() -> None:
     polling = Polling(processes=100)
     names = ["sdc", "nvme1", "sda", "nvme0", "sdb"]
-    polling.poll.set_targets(target(name, 900) for name in names)
-    polling.go_on(1)
+    polling.of(target(name, 900) for name in names).go_on(1)
     assert [f"/dev/{name}" for name in names] == [
         argv[-1] for _, _, argv in polling.children.started
     ]
@@ -93,8 +96,7 @@ def test_every_drive_is_polled_after_the_start_in_the_given_order() -> None:
 def test_poll_starts_are_spaced_and_results_are_collected_together() -> None:
     polling = Polling()
     polling.children.between_seconds = 0.004
-    polling.poll.set_targets(target(f"sd{letter}", 900) for letter in "abcdef")
-    polling.go_on(1)
+    polling.of(target(f"sd{letter}", 900) for letter in "abcdef").go_on(1)
     began = [at for at, _, _ in polling.children.started]
     assert pytest.approx([1000.0 + 0.004 * n for n in range(6)]) == began
     assert 1 == len({at for at, _ in polling.polls})
@@ -119,8 +121,7 @@ def test_the_number_of_processes_is_limited() -> None:
 
 def test_concurrent_polls_per_adapter_are_limited() -> None:
     polling = Polling(processes=8, processes_per_adapter=2)
-    polling.poll.set_targets(target(f"sd{number}", 900, "hba") for number in range(20))
-    polling.go_on(0.2)
+    polling.of(target(f"sd{number}", 900, "hba") for number in range(20)).go_on(0.2)
     assert 2 == polling.children.most_running
 
 
@@ -138,8 +139,7 @@ def test_a_busy_adapter_does_not_hold_up_another() -> None:
 
 
 def test_each_drive_is_polled_once_per_interval_without_drift() -> None:
-    polling = Polling()
-    polling.poll.set_targets([target("nvme0", 60)])
+    polling = Polling().of([target("nvme0", 60)])
     polling.go_on(6 * HOUR)
     apart = [b - a for a, b in itertools.pairwise(polling.began("nvme0"))]
     assert 30 <= apart[0] <= 90, "from the first one to the grid"
@@ -150,8 +150,7 @@ def test_each_drive_is_polled_once_per_interval_without_drift() -> None:
 
 
 def test_drives_of_one_interval_are_spread_over_it() -> None:
-    polling = Polling(processes=1000)
-    polling.poll.set_targets(target(f"sd{n}", 900) for n in range(200))
+    polling = Polling(processes=1000).of(target(f"sd{n}", 900) for n in range(200))
     polling.go_on(1000)
     polling.children.started.clear()
     polling.go_on(900)
@@ -166,16 +165,14 @@ def test_a_drive_has_the_same_moment_at_every_start() -> None:
     for _ in range(2):
         polling = Polling()
         polling.clock.advance(17.0 * len(moments))
-        polling.poll.set_targets([target("sda", 900)])
-        polling.go_on(5000)
+        polling.of([target("sda", 900)]).go_on(5000)
         moments.append(polling.began("sda")[-1] % 900)
     assert pytest.approx(moments[0]) == moments[1]
 
 
 def test_a_poll_that_outlasts_its_interval_is_not_joined_by_another() -> None:
     """FakeChildren would fail on a second poll. The next poll starts at its regular time."""
-    polling = Polling(ends(End.EXITED, seconds=150.0, status=0))
-    polling.poll.set_targets([target("sda", 60)])
+    polling = Polling(ends(End.EXITED, seconds=150.0, status=0)).of([target("sda", 60)])
     polling.go_on(HOUR)
     apart = [b - a for a, b in itertools.pairwise(polling.began("sda"))]
     assert min(apart) >= 150
@@ -183,8 +180,7 @@ def test_a_poll_that_outlasts_its_interval_is_not_joined_by_another() -> None:
 
 
 def test_a_drive_that_times_out_is_polled_less_often_until_it_answers() -> None:
-    polling = Polling(ends(End.TIMED_OUT))
-    polling.poll.set_targets([target("sda", 60)])
+    polling = Polling(ends(End.TIMED_OUT)).of([target("sda", 60)])
     polling.go_on(4 * HOUR)
     began = polling.began("sda")
     apart = [b - a for a, b in itertools.pairwise(began)]
@@ -201,16 +197,14 @@ def test_one_sick_drive_costs_one_drive() -> None:
     """The other 23 are as fresh as without it."""
     counts = []
     for behaviour in (answers, only_for("sd3", ends(End.TIMED_OUT))):
-        polling = Polling(behaviour)
-        polling.poll.set_targets(target(f"sd{n}", 60, "hba") for n in range(24))
+        polling = Polling(behaviour).of(target(f"sd{n}", 60, "hba") for n in range(24))
         polling.go_on(HOUR)
         counts.append({n: len(polling.began(f"sd{n}")) for n in range(24) if n != 3})
     assert counts[0] == counts[1]
 
 
 def test_a_rare_interval_is_not_made_shorter_by_failing() -> None:
-    polling = Polling(ends(End.TIMED_OUT))
-    polling.poll.set_targets([target("sda", 2 * HOUR)])
+    polling = Polling(ends(End.TIMED_OUT)).of([target("sda", 2 * HOUR)])
     polling.go_on(20 * HOUR)
     apart = [b - a for a, b in itertools.pairwise(polling.began("sda"))]
     assert {2 * HOUR} == {round(each) for each in apart}
@@ -235,14 +229,12 @@ def test_a_stuck_drive_is_left_alone_until_its_child_is_gone() -> None:
 
 def test_a_stuck_child_does_not_count_as_running() -> None:
     polling = Polling(only_for("sda", ends(End.STUCK)), processes=1)
-    polling.poll.set_targets([target("sda", 60), target("sdb", 60)])
-    polling.go_on(HOUR)
+    polling.of([target("sda", 60), target("sdb", 60)]).go_on(HOUR)
     assert len(polling.began("sdb")) >= 58
 
 
 def test_the_daily_logs_are_read_soon_after_the_start_and_once_a_day() -> None:
-    polling = Polling()
-    polling.poll.set_targets([target("nvme0", 60), target("sda", 900)])
+    polling = Polling().of([target("nvme0", 60), target("sda", 900)])
     polling.go_on(400)
     for name in ("nvme0", "sda"):
         asked = polling.daily(name)
@@ -253,8 +245,7 @@ def test_the_daily_logs_are_read_soon_after_the_start_and_once_a_day() -> None:
 
 
 def test_the_first_daily_sets_are_spread() -> None:
-    polling = Polling(processes=1000)
-    polling.poll.set_targets(target(f"sd{n}", 900) for n in range(100))
+    polling = Polling(processes=1000).of(target(f"sd{n}", 900) for n in range(100))
     polling.go_on(400)
     at = [at for at, poll in polling.polls if poll.is_daily]
     assert 100 == len(at)
@@ -267,8 +258,7 @@ def standby(key: Hashable, argv: Sequence[str], limit: float) -> Finished:
 
 
 def test_a_drive_in_standby_keeps_its_daily_set_for_later_and_its_interval() -> None:
-    polling = Polling(standby)
-    polling.poll.set_targets([target("sda", 900)])
+    polling = Polling(standby).of([target("sda", 900)])
     polling.go_on(6 * HOUR)
     assert 24 <= len(polling.began("sda")) <= 27
     assert {PollResult.STANDBY} == {poll.result for _, poll in polling.polls}
@@ -283,20 +273,17 @@ def test_daily_logs_that_time_out_are_not_read_again_that_day() -> None:
     def behaviour(key: Hashable, argv: Sequence[str], limit: float) -> Finished:
         return (ends(End.TIMED_OUT) if "selftest" in argv else answers)(key, argv, limit)
 
-    polling = Polling(behaviour)
-    polling.poll.set_targets([target("sda", 60)])
+    polling = Polling(behaviour).of([target("sda", 60)])
     polling.go_on(DAY)
     assert 1 == polling.daily("sda").count(True)
     assert polling.daily("sda").count(False) > 1400
 
 
 def test_new_drives_are_polled_at_once_and_others_keep_their_times() -> None:
-    polling = Polling()
-    polling.poll.set_targets([target("sda", 900)])
+    polling = Polling().of([target("sda", 900)])
     polling.go_on(2000)
     before = polling.began("sda")
-    polling.poll.set_targets([target("sda", 900), target("sdb", 900)])
-    polling.go_on(1)
+    polling.of([target("sda", 900), target("sdb", 900)]).go_on(1)
     assert 1 == len(polling.began("sdb"))
     assert before == polling.began("sda")
     polling.go_on(900)
@@ -335,37 +322,30 @@ def test_a_drive_that_returns_while_its_child_runs_is_not_polled_twice() -> None
 
 
 def test_a_stuck_drive_that_returns_stays_stuck() -> None:
-    polling = Polling(ends(End.STUCK))
-    polling.poll.set_targets([target("sda", 60)])
+    polling = Polling(ends(End.STUCK)).of([target("sda", 60)])
     polling.go_on(60)
-    polling.poll.set_targets([])
-    polling.go_on(60)
-    polling.poll.set_targets([target("sda", 60)])
-    polling.go_on(HOUR)
+    polling.of([]).go_on(60)
+    polling.of([target("sda", 60)]).go_on(HOUR)
     assert 1 == len(polling.began("sda"))
     assert frozenset({target("sda").address}) == polling.poll.stuck
 
 
 def test_a_changed_interval_holds_from_now_on() -> None:
-    polling = Polling()
-    polling.poll.set_targets([target("sda", 86_400)])
+    polling = Polling().of([target("sda", 86_400)])
     polling.go_on(1000)
-    polling.poll.set_targets([target("sda", 60)])
-    polling.go_on(600)
+    polling.of([target("sda", 60)]).go_on(600)
     assert len(polling.began("sda")) >= 10
 
 
 def test_an_address_that_is_given_twice_is_one_drive() -> None:
-    polling = Polling()
-    polling.poll.set_targets([target("sda", 60), target("sda", 900)])
+    polling = Polling().of([target("sda", 60), target("sda", 900)])
     assert 1 == len(polling.go_on(1))
 
 
 def test_a_drive_that_may_not_be_killed_is_started_so() -> None:
     polling = Polling()
     bridge = replace(target("sda"), address=Address("/dev/sda", "jmb39x,0"))
-    polling.poll.set_targets([bridge, replace(target("sdb"), never_kill=True), target("sdc")])
-    polling.go_on(1)
+    polling.of([bridge, replace(target("sdb"), never_kill=True), target("sdc")]).go_on(1)
     may_kill = {str(key): may for key, may in polling.children.may_kill.items()}
     expected = {"/dev/sda -d jmb39x,0": False, "/dev/sdb -d sat": False, "/dev/sdc -d sat": True}
     assert expected == may_kill
@@ -381,15 +361,13 @@ def test_an_address_that_smartctl_cannot_be_given_fails_alone() -> None:
 
 
 def test_a_poll_has_its_start_in_unix_time() -> None:
-    polling = Polling()
-    polling.poll.set_targets([target("sda")])
+    polling = Polling().of([target("sda")])
     (poll,) = polling.go_on(1)
     assert pytest.approx(1_700_000_000.0) == poll.began_at
 
 
 def test_a_scan_runs_beside_the_polls_and_only_one_at_a_time() -> None:
-    polling = Polling()
-    polling.poll.set_targets([target("sda")])
+    polling = Polling().of([target("sda")])
     assert polling.poll.start_scan(30)
     assert not polling.poll.start_scan(30)
     assert polling.poll.take_scan() is None
@@ -405,8 +383,7 @@ def test_a_stuck_scan_delays_no_poll_and_no_second_scan_starts() -> None:
     def behaviour(key: Hashable, argv: Sequence[str], limit: float) -> Finished:
         return (ends(End.STUCK) if "--scan-open" in argv else answers)(key, argv, limit)
 
-    polling = Polling(behaviour)
-    polling.poll.set_targets([target("sda", 60)])
+    polling = Polling(behaviour).of([target("sda", 60)])
     polling.poll.start_scan(30)
     polling.go_on(HOUR)
     assert polling.poll.is_scan_stuck
@@ -449,8 +426,7 @@ def test_the_work_is_linear_to_1000_drives() -> None:
     """The calls a poll costs: the same with ten times the drives, but for a heap's logarithm."""
     calls = {}
     for count in (100, 1000):
-        polling = Polling()
-        polling.poll.set_targets(target(f"nvme{n}", 60) for n in range(count))
+        polling = Polling().of(target(f"nvme{n}", 60) for n in range(count))
         made = calls_made(lambda polling=polling: polling.go_on(120))  # type: ignore[misc]
         calls[count] = made / len(polling.polls)
     assert calls[1000] < 1.3 * calls[100]
@@ -471,8 +447,9 @@ def test_bounds_hold_for_any_sequence_of_drives_and_results(data: st.DataObject)
     for _ in range(data.draw(st.integers(1, 8))):
         names = data.draw(st.sets(st.sampled_from(["sda", "sdb", "sdc", "sdd", "nvme0"])))
         adapters = data.draw(st.sampled_from(["one", ""]))
-        polling.poll.set_targets(target(name, 60, adapters) for name in sorted(names))
-        polling.go_on(data.draw(st.sampled_from([0.01, 5.0, 100.0, 5000.0])))
+        polling.of(target(name, 60, adapters) for name in sorted(names)).go_on(
+            data.draw(st.sampled_from([0.01, 5.0, 100.0, 5000.0]))
+        )
         for key in sorted(polling.children.stuck(), key=str):
             if data.draw(st.booleans()):
                 polling.children.let_go(key)
@@ -552,8 +529,7 @@ def test_the_slots_of_a_bridge_that_is_polled_by_writes_are_polled_one_by_one() 
         replace(target("sda"), address=Address("/dev/sda", f"jmb39x,{n}"), adapter="0000:00:14.0")
         for n in range(3)
     ]
-    polling.poll.set_targets([*slots, target("sdb")])
-    polling.go_on(30)
+    polling.of([*slots, target("sdb")]).go_on(30)
     began = polling.began("sda")
     assert 3 == len(began)
     assert all(b - a >= 3.0 for a, b in itertools.pairwise(began))
@@ -597,8 +573,7 @@ def forms(polling: Polling) -> list[str]:
 def test_a_scsi_drive_is_read_as_text_at_once_if_its_json_lacks_values(
     json: str, expected: list[str]
 ) -> None:
-    polling = Polling(prints(json, TEXT))
-    polling.poll.set_targets([target("sda")])
+    polling = Polling(prints(json, TEXT)).of([target("sda")])
     assert [PollResult.SUCCESS] == [poll.result for poll in polling.go_on(1)]
     polling.go_on(120)
     assert expected == forms(polling)
@@ -607,8 +582,7 @@ def test_a_scsi_drive_is_read_as_text_at_once_if_its_json_lacks_values(
 
 @pytest.mark.parametrize("text", ["", EXCEPTION, "usage"], ids=["empty", "exception", "unknown"])
 def test_a_drive_whose_text_is_unreadable_stays_with_json(text: str) -> None:
-    polling = Polling(prints(SCSI % (7, 1), text))
-    polling.poll.set_targets([target("sda")])
+    polling = Polling(prints(SCSI % (7, 1), text)).of([target("sda")])
     (poll,) = polling.go_on(1)
     assert (PollResult.SUCCESS, "SCSI") == (poll.result, poll.report["device"]["protocol"])  # type: ignore[index]
     polling.go_on(120)
@@ -616,8 +590,7 @@ def test_a_drive_whose_text_is_unreadable_stays_with_json(text: str) -> None:
 
 
 def test_a_program_that_prints_json_in_any_case_is_read() -> None:
-    polling = Polling(prints(SCSI % (7, 1), SCSI % (7, 1)))
-    polling.poll.set_targets([target("sda")])
+    polling = Polling(prints(SCSI % (7, 1), SCSI % (7, 1))).of([target("sda")])
     assert [PollResult.SUCCESS] == [poll.result for poll in polling.go_on(1)]
 
 

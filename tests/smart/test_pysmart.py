@@ -1,7 +1,6 @@
 """Tests of parsing smartctl's text with pySMART: values, errors, time and side effects."""
 
 import os
-import subprocess
 import sys
 import time
 from typing import Any
@@ -14,6 +13,7 @@ from exporter.runtime.errors import NotAvailable, ParseError, SourceError
 from exporter.smart import pysmart
 from exporter.smart.second_opinion import second_opinion
 from tests.fuzz import examples
+from tests.processes import run_program
 from tests.smart import smartctl_texts
 
 PROTOCOLS = tuple(smartctl_texts.PAIRS)
@@ -21,11 +21,9 @@ PROTOCOLS = tuple(smartctl_texts.PAIRS)
 
 def printed(program: str, **env: str) -> str:
     """The output of a new Python process: an import has its effects once in a process."""
-    done = subprocess.run(
+    done = run_program(
         [sys.executable, "-c", program],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), **env},
-        capture_output=True,
-        text=True,
         check=True,
     )
     return done.stdout.strip()

@@ -17,6 +17,7 @@ from exporter.families.probe_families import LATENCY
 from tests.alerts import rules
 from tests.end_to_end.programs import need
 from tests.hosts.host import FOLDERS, Host
+from tests.processes import run_program
 from tests.stack.pages import DOCS, PAGES, configurations, fenced, rows
 
 EXPRESSIONS = [rule.expr for rule in rules.alerts()] + [r.expr for r in rules.recordings()]
@@ -32,9 +33,7 @@ def test_promtool_accepts_every_example(page: str, number: int, tmp_path: Path) 
         shutil.copy(path, tmp_path / "rules")
     config = tmp_path / "prometheus.yml"
     config.write_text(fenced(page, "yaml")[number])
-    done = subprocess.run(
-        ["promtool", "check", "config", str(config)], capture_output=True, text=True, check=False
-    )
+    done = run_program(["promtool", "check", "config", str(config)])
     assert 0 == done.returncode, done.stdout + done.stderr
 
 

@@ -22,6 +22,7 @@ from tests.alerts.rules import ALERTS, RULE_FILES, alerts
 from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.programs import need
 from tests.ports import free_ports
+from tests.processes import run_program
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = (ALERTS / "examples" / "prometheus.yml").read_text()
@@ -158,14 +159,7 @@ def test_a_used_port_is_reported_in_one_line(tmp_path: Path) -> None:
 
 def test_a_missing_program_is_reported_with_its_package(tmp_path: Path) -> None:
     argv = command(tmp_path / "data", free_ports(3))
-    done = subprocess.run(
-        argv,
-        cwd=ROOT,
-        env={**os.environ, "PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program(argv, cwd=ROOT, env={**os.environ, "PATH": str(tmp_path)})
     assert 2 == done.returncode
     assert 1 == done.stderr.count("\n")
     assert "apt-get install prometheus-alertmanager" in done.stderr

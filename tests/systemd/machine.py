@@ -19,6 +19,7 @@ from typing import Any
 
 from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.page import Page
+from tests.processes import run_program
 from tests.systemd import package
 from tests.systemd.control_group import Unavailable, own_group
 
@@ -63,9 +64,7 @@ class Machine:
             "--",
             *argv,
         ]
-        return subprocess.run(
-            inside, capture_output=True, text=True, timeout=timeout, check=False, cwd="/"
-        )
+        return run_program(inside, timeout=timeout, cwd="/")
 
     def systemctl(self, *arguments: str) -> str:
         """The output of systemctl. Fails the test if systemctl fails."""
@@ -264,12 +263,7 @@ def _with_users(layer: Path, work: Path) -> Callable[[], None]:
             f" {root}/usr/lib/tmpfiles.d/ssd-exporter.conf && "
             f"systemctl --quiet --root={root} enable ssd-exporter ssd-smart-agent"
         )
-        done = subprocess.run(
-            ["unshare", "--mount", "--propagation=private", "sh", "-c", script],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_program(["unshare", "--mount", "--propagation=private", "sh", "-c", script])
         if done.returncode:
             raise Unavailable(f"no overlay on this host's root: {done.stderr}")
 

@@ -1,9 +1,9 @@
 """Memory that a thread has freed can be used by all threads of the daemon."""
 
 import os
-import subprocess
 import sys
 
+from tests.processes import run_program
 from tests.required import lacking
 from tests.unit_file import UnitFile
 
@@ -35,13 +35,8 @@ end.set()
 
 
 def kept_bytes_per_thread(environment: dict[str, str]) -> float:
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", _PROGRAM],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PATH": os.defpath} | environment,
+    done = run_program(
+        [sys.executable, "-I", "-S", "-c", _PROGRAM], env={"PATH": os.defpath} | environment
     )
     if "mallinfo2" in done.stderr:
         lacking("this C library is not glibc 2.33 or later")

@@ -19,6 +19,7 @@ import pytest
 
 from tests.duration import PATIENCE_SECONDS, wait_until
 from tests.ports import free_ports
+from tests.processes import run_program
 
 pytestmark = pytest.mark.real
 
@@ -181,13 +182,8 @@ def test_no_color_and_no_utf_8() -> None:
 
 def _output(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     url = f"http://127.0.0.1:{free_ports(1)[0]}"
-    return subprocess.run(
+    return run_program(
         [sys.executable, "-m", "exporter", "top", "--interval", "0.2", "--url", url, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_SECONDS,
-        stdin=subprocess.DEVNULL,
         env={**os.environ, "PYTHONUTF8": "1", **environment},
     )
 

@@ -18,6 +18,7 @@ import pytest
 from exporter.web.connection import ConnectionPhase
 from exporter.web.http_message import Request, Response
 from exporter.web.server import HttpServer
+from tests.processes import run_program
 from tests.web.http_client import (
     GET,
     PAGE,
@@ -324,7 +325,5 @@ server.stop()
 @pytest.mark.real
 def test_the_process_ends_normally_while_passwords_are_checked(protected: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", STOPPED, str(protected)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=WAIT_SECONDS
-    )
+    done = run_program(command)
     assert (0, "") == (done.returncode, done.stderr)
