@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from exporter import __version__
 from exporter.clock import Clock
@@ -33,7 +33,7 @@ from exporter.metrics import (
     probe_collector,
 )
 from exporter.metrics.client_library import ProcessCollector
-from exporter.metrics.desc import Sample
+from exporter.metrics.desc import Sample, SampleBlock
 from exporter.probe.results import ProbeWindows
 from exporter.probe.slc_results import SlcResult, SlcResultStore
 from exporter.programs.command import Runner, version
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from exporter.wear.wear_history import WearHistory
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class Monitor:
@@ -133,7 +135,7 @@ class Monitor:
             SlcResultStore(state_directory) if is_enabled["probe"] and state_directory else None
         )
         #: The functions that return the samples, keyed by collector name, in the order of the page.
-        self._collectors: dict[str, Callable[[], Parsed[list[Sample]]]] = {
+        self._collectors: dict[str, Callable[[], Parsed[list[Any]]]] = {
             "cpu": lambda: self._sampled(self._cpu),
             "softirqs": self._softirqs,
             "softnet": self._softnet,
@@ -194,7 +196,7 @@ class Monitor:
         if self.settings.collector["cgroup"]:
             self.collector_status.collect("cgroup", "services", self.services.refresh)
 
-    def samples(self) -> Iterable[Sample]:
+    def samples(self) -> Iterable[Sample | SampleBlock]:
         """Yields the samples of the metrics page. A collector that fails yields no samples."""
         # If the pending samples cannot be processed, the collectors show the last results.
         self.collector_status.collect("page", "process", lambda: self._sampled(lambda: iter(())))
@@ -307,11 +309,11 @@ class Monitor:
         disk = (self.sampler.disks or {}).get(device)
         return None if disk is None else disk.written_bytes
 
-    def _sampled(self, collect: Callable[[], Iterator[Sample]]) -> Parsed[list[Sample]]:
+    def _sampled(self, collect: Callable[[], Iterator[T]]) -> Parsed[list[T]]:
         with self.sampler.flushed():
             return Parsed(list(collect()))
 
-    def _disk(self) -> Iterator[Sample]:
+    def _disk(self) -> Iterator[Sample | SampleBlock]:
         yield from disk_collector.samples(
             self.sampler,
             self._clock.monotonic(),

@@ -8,12 +8,12 @@ import pytest
 from exporter.io.drive_class import Drive, DriveClass, drive_from_name
 from exporter.io.verdict import SaturationRules, Verdict
 from exporter.metrics import cpu_collector, disk_collector
-from exporter.metrics.desc import Sample
+from exporter.metrics.desc import Sample, SampleBlock
 from tests.io.machine import ALL_IDLE, CALM, FULL, Machine, seconds_seen
 from tests.io.records import NEW, WRAP_SECONDS, as_counted, grown
 
 
-def shown(machine: Machine) -> list[Sample]:
+def shown(machine: Machine) -> list[Sample | SampleBlock]:
     """Return the samples of disks and CPUs."""
     now = machine.clock.monotonic()
     return [

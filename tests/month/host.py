@@ -25,7 +25,7 @@ from exporter.metrics import (
 )
 from exporter.metrics import own_families as own_metrics
 from exporter.metrics.cpu_collector import CgroupUsage
-from exporter.metrics.desc import Sample
+from exporter.metrics.desc import Sample, SampleBlock
 from exporter.wear.wear_history import WearHistory
 from exporter.wear.wear_recorder import WearRecorder
 from tests.fakes import FakeClock
@@ -253,7 +253,7 @@ class Host:
             each.identity.name: each.activity for each in working if each.activity is not None
         }
 
-    def _samples(self) -> Iterator[Sample]:
+    def _samples(self) -> Iterator[Sample | SampleBlock]:
         """Samples of the page."""
         sampler, now = self._sampler, self._clock.monotonic()
         yield from disk_collector.samples(sampler, now, self._rules.saturation, request_sizes=False)

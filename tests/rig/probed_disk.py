@@ -11,7 +11,7 @@ from exporter.clock import SystemClock
 from exporter.collector_status import CollectorStatus
 from exporter.config import Paths, ProbeSettings, Settings
 from exporter.linux import topology
-from exporter.metrics.desc import Buckets
+from exporter.metrics.desc import Buckets, each_sample
 from exporter.probe.gate import GateRules
 from exporter.probe.profiles import ON_BY_DEFAULT, ProfileSettings
 from exporter.probe.results import ProbeWindows
@@ -112,7 +112,7 @@ class ProbedDisk:
 
     def values(self, family: str) -> dict[tuple[str, ...], float]:
         """Samples of a metric that is not a histogram, by label values."""
-        samples = (each for each in self.monitor.samples() if each.desc.name == family)
+        samples = (each for each in each_sample(self.monitor.samples()) if each.desc.name == family)
         return {s.labels: s.value for s in samples if not isinstance(s.value, Buckets)}
 
     def charged_bytes(self) -> int:
