@@ -9,11 +9,11 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from exporter import __version__
 from exporter.config.settings import Settings, device_filter
-from exporter.families.desc import Sample
+from exporter.families.desc import Sample, SampleBlock
 from exporter.io import drive_events
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from exporter.wear.wear_history import WearHistory
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class Monitor:
@@ -171,7 +173,7 @@ class Monitor:
         if self.settings.collector["cgroup"]:
             self.collector_status.collect("cgroup", "services", self.services.refresh)
 
-    def samples(self) -> Iterable[Sample]:
+    def samples(self) -> Iterable[Sample | SampleBlock]:
         """Yields the samples of the metrics page. A collector that fails yields no samples."""
         # If the pending samples cannot be processed, the collectors show the last results.
         self.collector_status.collect("page", "process", self._process_pending)

@@ -1,6 +1,6 @@
 """Defines metric descriptions, samples and histogram values."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -34,6 +34,32 @@ class Sample(NamedTuple):
     value: float | Buckets
 
 
+class SampleBlock(NamedTuple):
+    """The values of many series of one metric family. Each series has one sample.
+
+    A collector yields one block instead of a sample for each of 24 or 1,000 drives. It is rendered
+    in a third of the time.
+
+    desc: the description of the metric family.
+    series: the label values of each series. A series must not occur twice.
+    values: the value of each series, in the same order.
+    """
+
+    desc: "MetricDesc"
+    series: Sequence[tuple[str, ...]]
+    values: Sequence[float | Buckets]
+
+
+def each_sample(samples: Iterable[Sample | SampleBlock]) -> Iterator[Sample]:
+    """Yields the samples, also those of the blocks."""
+    for sample in samples:
+        if isinstance(sample, SampleBlock):
+            for labels, value in zip(sample.series, sample.values, strict=True):
+                yield Sample(sample.desc, labels, value)
+        else:
+            yield sample
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class MetricDesc:
     """The description of one metric family. Calling it with a value returns a sample.
@@ -61,20 +87,20 @@ class MetricDesc:
             raise TypeError(f"{self.name} takes the labels {self.labels}, not {labels}")
         return _new(Sample, (self, labels, value))
 
-    def samples(
-        self, series: Sequence[tuple[str, ...]], values: Iterable[float | Buckets | None]
-    ) -> list[Sample]:
-        """Returns a sample for each series whose value is not None.
-
-        This takes a third of the time that it takes to call the description once for each series.
+    def block(
+        self, series: Sequence[tuple[str, ...]], values: Sequence[float | Buckets | None]
+    ) -> SampleBlock:
+        """Returns the samples of all series whose value is not None.
 
         series: the label values of each series.
         values: one value for each series, in the same order; None means unknown.
         """
         if series and len(series[0]) != len(self.labels):
             raise TypeError(f"{self.name} takes the labels {self.labels}, not {series[0]}")
-        return [
-            _new(Sample, (self, labels, value))
-            for labels, value in zip(series, values, strict=True)
-            if value is not None
-        ]
+        if len(series) != len(values):
+            raise ValueError(f"{self.name}: {len(values)} values of {len(series)} series")
+        known = [value for value in values if value is not None]
+        if len(known) < len(values):
+            pairs = zip(series, values, strict=True)
+            series = [labels for labels, value in pairs if value is not None]
+        return _new(SampleBlock, (self, series, known))

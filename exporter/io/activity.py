@@ -319,11 +319,13 @@ class DiskActivity:
         limits = self._deep_limits if is_deep else self._await_limits
         is_full = device_is_full(disk, self.drive.kind, limits, rules.saturation)
         is_waited_for = tasks_wait_for_io(context.pressure_ratio, rules.saturation)
-        if is_saturated(is_full=is_full, is_waited_for=is_waited_for) and not is_probed:
+        if is_full and not is_probed and is_saturated(is_full=True, is_waited_for=is_waited_for):
             self.saturated_seconds += disk.seconds
         when_full = self._when_full
         if self._is_limited and self._is_throttled(now, disk, is_full=is_full):
             is_full, when_full = True, Verdict.THROTTLED
+        if not (is_full or disk.stalled or slowed_by or is_waited_for or context.is_cpu_bound):
+            return  # The verdict is NONE, whether requests are slow or not.
         verdict = bottleneck_verdict(
             disk,
             is_full=is_full,

@@ -64,10 +64,13 @@ class CounterFiles:
     ) -> None:
         self._clock = clock
         self._disks = OpenFile(proc / "diskstats", _MAX_FILE_BYTES) if with_disks else None
-        self._cpus = OpenFile(proc / "stat", _MAX_FILE_BYTES) if with_cpus else None
+        self._cpus = None
+        if with_cpus:
+            self._cpus = OpenFile(proc / "stat", _MAX_FILE_BYTES, is_single=True)
         self._pressure = None
         if with_pressure:
-            self._pressure = OpenFile(proc / "pressure" / "io", pressure.MAX_FILE_BYTES)
+            path = proc / "pressure" / "io"
+            self._pressure = OpenFile(path, pressure.MAX_FILE_BYTES, is_single=True)
         self._softirqs = None
         if with_softirqs:
             self._softirqs = OpenFile(proc / "softirqs", softirqs.MAX_FILE_BYTES)

@@ -131,20 +131,26 @@ def disk_interval(
         and completions > _MAX_OPERATIONS_PER_SECOND * seconds
     ):
         return None
-    read_seconds = _elapsed(rt0, rt1)
-    write_seconds = _elapsed(wt0, wt1)
+    # `_elapsed` is called only for a difference that it corrects, for speed.
+    most = _MAX_ELAPSED_MILLISECONDS
+    read_time, write_time, io_time = rt1 - rt0, wt1 - wt0, io1 - io0
+    read_seconds = read_time / 1000 if 0 <= read_time < most else _elapsed(rt0, rt1)
+    write_seconds = write_time / 1000 if 0 <= write_time < most else _elapsed(wt0, wt1)
+    io_seconds = io_time / 1000 if 0 <= io_time < most else _elapsed(io0, io1)
     # The flush time is not added. The time of a write that requires a flush already includes the
     # flush, and the kernel counts the flush again separately (block/blk-flush.c, block/blk-mq.c).
     # With both times, sequential fsyncs would show a queue depth of 2.
     request_seconds = read_seconds + write_seconds + (_elapsed(dt0 or 0, dt1) if dt1 else 0.0)
-    io_ratio = min(_elapsed(io0, io1) / seconds, 1.0)
+    io_ratio = io_seconds / seconds if io_seconds < seconds else 1.0
     if completions or not in_flight:
         stalled = False
         # When a request completes, the kernel adds its whole time, including the part before this
         # interval. So the quotient may be too large. The mean number of requests in flight cannot
         # exceed the number of requests that were in flight at any time of the interval.
         credited = request_seconds / seconds
-        queue_depth = min(credited, float(completions + in_flight))
+        queue_depth = credited
+        if queue_depth > completions + in_flight:
+            queue_depth = float(completions + in_flight)
         excess = 0.0
         if in_flight_before and in_flight:
             excess = (in_flight_before + in_flight) / 2 - credited

@@ -8,6 +8,9 @@ in flight in every second than the completed ones explain.
 This module uses no files, no clock and no logs.
 """
 
+import itertools
+from collections.abc import Sequence
+
 from exporter.config.disk_rules import PartialHangRules
 
 
@@ -19,6 +22,7 @@ class PartialHangDetector:
     """
 
     __slots__ = (
+        "_depths",
         "_end_excess",
         "_excesses",
         "_noise",
@@ -31,7 +35,8 @@ class PartialHangDetector:
     def __init__(self, rules: PartialHangRules) -> None:
         self._rules = rules
         #: The excess and the queue depth of each interval since the first with an excess.
-        self._excesses: list[tuple[float, float]] = []
+        self._excesses: list[float] = []
+        self._depths: list[float] = []
         self.hung_seconds = self._end_excess = 0.0
         self.has_ended = False
         #: The mean square of the excess in normal operation, and the mean queue depth at the time.
@@ -51,31 +56,37 @@ class PartialHangDetector:
         queue_depth: the mean number of requests in flight.
         seconds: the length of the interval.
         """
-        rules, excesses = self._rules, self._excesses
-        is_more = excess >= (self._end_excess if self.hung_seconds else rules.excess_requests / 2)
-        if not is_more:
-            self._end(excess, queue_depth)
-        elif self.hung_seconds:
+        if self.hung_seconds:
+            if excess < self._end_excess:
+                self._end(excess, queue_depth)
+                return False
             self.hung_seconds += seconds
-        else:
-            excesses.append((excess, queue_depth))
-            if len(excesses) > rules.intervals:
-                del excesses[0]
-            if len(excesses) >= rules.first_intervals:
-                self._decide(seconds)
+            return True
+        rules, excesses = self._rules, self._excesses
+        if excess < rules.excess_requests / 2:
+            self._end(excess, queue_depth)
+            return False
+        excesses.append(excess)
+        self._depths.append(queue_depth)
+        count = len(excesses)
+        if count < rules.first_intervals:
+            return False
+        if count > rules.intervals:
+            del excesses[0], self._depths[0]
+        self._decide(seconds)
         return self.hung_seconds > 0
 
     def _end(self, excess: float, queue_depth: float) -> None:
         """Forgets all intervals: the device was idle, or no more requests hang."""
-        excesses = self._excesses
         self.has_ended = self.hung_seconds > 0
         if not self.has_ended:
             # An excess that ended before it was significant is a part of the normal operation. The
             # end of a hang is not.
-            for past_excess, past_depth in excesses:
+            for past_excess, past_depth in zip(self._excesses, self._depths, strict=True):
                 self._add_noise(past_excess, past_depth)
             self._add_noise(excess, queue_depth)
-        excesses.clear()
+        self._excesses.clear()
+        self._depths.clear()
         self.hung_seconds = 0.0
 
     def _add_noise(self, excess: float, queue_depth: float) -> None:
@@ -87,23 +98,30 @@ class PartialHangDetector:
         self._noise_depth += (max(queue_depth, 1.0) - self._noise_depth) / intervals
 
     def _decide(self, seconds: float) -> None:
-        rules, count = self._rules, len(self._excesses)
-        excesses = [excess for excess, _ in self._excesses]
-        queue_depth = sum(depth for _, depth in self._excesses) / count
+        rules, excesses = self._rules, self._excesses
+        count = len(excesses)
         mean = sum(excesses) / count
-        # Successive values share the requests in flight at one end, so that they differ by half.
-        steps = (excesses[n] - excesses[n - 1] for n in range(1, count))
-        variance = sum(step * step for step in steps) / (count - 1)
+        if mean < rules.excess_requests:
+            return
+        queue_depth = sum(self._depths) / count
         least = min(rules.least_variance * queue_depth, rules.most_least_variance)
         least += (rules.least_deviation * queue_depth) ** 2
         # The noise of independent requests is proportional to the square root of the queue depth,
         # that of a load that changes to the queue depth.
         growth = max(queue_depth, 1.0) / self._noise_depth
-        variance = max(variance, least, self._noise * max(growth, growth * growth))
-        if (
-            mean < rules.excess_requests
-            or mean * mean * count < rules.standard_errors**2 * variance
-        ):
+        least = max(least, self._noise * max(growth, growth * growth))
+        significance, errors = mean * mean * count, rules.standard_errors**2
+        # The variance is computed last, because the least one usually decides.
+        if significance < errors * least or significance < errors * _variance(excesses):
             return
         self._end_excess = max(mean / 4, rules.excess_requests / 2)
         self.hung_seconds = seconds * sum(one >= mean / 2 for one in excesses)
+
+
+def _variance(excesses: Sequence[float]) -> float:
+    """Returns the variance of the excess, from the differences of successive intervals.
+
+    Successive values share the requests in flight at one end, so that they differ by half.
+    """
+    steps = [after - before for before, after in itertools.pairwise(excesses)]
+    return sum(step * step for step in steps) / len(steps)

@@ -86,14 +86,20 @@ class OpenFile:
     generates new content each time it is read from offset 0
     (https://docs.kernel.org/filesystems/seq_file.html). Not thread-safe: only one thread may use an
     object at a time.
+
+    limit: the maximum size of the file, in bytes.
+    is_single: the kernel generates the whole content at the first read(2), as for /proc/stat
+        (single_open of fs/seq_file.c). A second read, which would return nothing, is omitted.
     """
 
-    __slots__ = ("_descriptor", "_limit", "_path")
+    __slots__ = ("_descriptor", "_is_single", "_limit", "_path")
 
-    def __init__(self, path: Path | str, limit: int = LARGEST_FILE_BYTES) -> None:
-        """`limit` is the maximum size of the file, in bytes."""
+    def __init__(
+        self, path: Path | str, limit: int = LARGEST_FILE_BYTES, *, is_single: bool = False
+    ) -> None:
         self._path = path
         self._limit = limit
+        self._is_single = is_single
         self._descriptor: int | None = None
 
     def __del__(self) -> None:
@@ -114,8 +120,11 @@ class OpenFile:
                 descriptor = None
             if descriptor is None:
                 descriptor = self._descriptor = os.open(self._path, _FLAGS)
-            else:
-                os.lseek(descriptor, 0, os.SEEK_SET)
+            if self._is_single:
+                content = os.pread(descriptor, _CHUNK_BYTES, 0)
+                if len(content) < min(_CHUNK_BYTES, self._limit):
+                    return RawFile(self._path, content)
+            os.lseek(descriptor, 0, os.SEEK_SET)
             return _read_to_end(self._path, descriptor, self._limit)
         except OSError as e:
             self._close()

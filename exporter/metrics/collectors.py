@@ -9,12 +9,12 @@ collector is not imported. It returns the function that returns the samples at e
 the page; None if this host has nothing to collect.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from exporter.config.settings import Settings
-from exporter.families.desc import Sample
+from exporter.families.desc import Sample, SampleBlock
 from exporter.io.drive_events import DriveEvents
 from exporter.io.sampler import Sampler
 from exporter.io.service_watch import ServiceWatch
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from exporter.smart.health_monitor import HealthMonitor
 
 #: Returns the samples of a collector. It may raise an exception; see `CollectorStatus.collect`.
-Collect = Callable[[], Parsed[list[Sample]]]
+Collect = Callable[[], Parsed[Sequence[Sample | SampleBlock]]]
 
 
 class Sources(Protocol):

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from exporter.config.disk_rules import SaturationRules
 from exporter.families import disk_families as metrics
-from exporter.families.desc import MetricDesc, Sample
+from exporter.families.desc import MetricDesc, Sample, SampleBlock
 from exporter.io.accumulators import MAX_WINDOW
 from exporter.io.activity import DiskActivity
 from exporter.io.baseline import Baseline
@@ -44,10 +44,10 @@ COUNTERS: tuple[tuple[MetricDesc, Callable[[DiskStats], float | None]], ...] = (
 def new(sources: Sources) -> Collect:
     """Returns the function that returns the samples; see `collectors`."""
 
-    def collect() -> Parsed[list[Sample]]:
+    def collect() -> Parsed[list[Sample | SampleBlock]]:
         sampler, settings = sources.sampler, sources.settings
         with sampler.flushed():
-            found = list(
+            found: list[Sample | SampleBlock] = list(
                 samples(
                     sampler,
                     sources.clock.monotonic(),
@@ -73,7 +73,7 @@ def samples(
     *,
     request_sizes: bool,
     histograms: bool = True,
-) -> Iterator[Sample]:
+) -> Iterator[SampleBlock]:
     """Yields the samples of every device in the sampler's last reading of /proc/diskstats.
 
     now: the monotonic time.
@@ -85,111 +85,115 @@ def samples(
     disks = sampler.disks or {}
     series = [(name,) for name in disks]
     for desc, count in COUNTERS:
-        yield from desc.samples(series, map(count, disks.values()))
+        yield desc.block(series, [count(disk) for disk in disks.values()])
     activities = [sampler.activities[name] for name in disks]
     if histograms:
         yield from _distributions(series, disks, activities)
     if request_sizes:
         yield from _request_sizes(series, activities)
-    yield from metrics.STALLED.samples(
-        series, [activity.stalled_seconds for activity in activities]
-    )
+    yield metrics.STALLED.block(series, [activity.stalled_seconds for activity in activities])
     yield from _maxima([(name, MAX_WINDOW) for name in disks], activities, now)
     leaves = {
         name: activity
         for name, activity in zip(disks, activities, strict=True)
         if activity.drive.leaf
     }
-    yield from metrics.SATURATED.samples(
+    yield metrics.SATURATED.block(
         [(name,) for name in leaves], [activity.saturated_seconds for activity in leaves.values()]
     )
-    for name, activity in leaves.items():
-        yield from _baselines(name, activity, rules)
-        yield from _falloffs(name, activity)
-    yield from _verdicts(leaves, now)
+    yield from _baselines(leaves, rules)
+    yield from _falloffs(leaves)
+    yield _verdicts(leaves, now)
 
 
 def _distributions(
     series: Sequence[tuple[str, ...]],
     disks: Mapping[str, DiskStats],
     activities: Sequence[DiskActivity],
-) -> Iterator[Sample]:
-    yield from metrics.BUSY_RATIO.samples(
+) -> Iterator[SampleBlock]:
+    yield metrics.BUSY_RATIO.block(
         series, [activity.busy_ratio.buckets() for activity in activities]
     )
-    yield from metrics.QUEUE_DEPTH.samples(
+    yield metrics.QUEUE_DEPTH.block(
         series, [activity.queue_depth.buckets() for activity in activities]
     )
-    yield from metrics.READ_AWAIT.samples(
+    yield metrics.READ_AWAIT.block(
         series, [activity.read_await.buckets() for activity in activities]
     )
-    yield from metrics.WRITE_AWAIT.samples(
+    yield metrics.WRITE_AWAIT.block(
         series, [activity.write_await.buckets() for activity in activities]
     )
     flushes = [
         None if disk.flush_requests is None else activity.flush_await.buckets()
         for disk, activity in zip(disks.values(), activities, strict=True)
     ]
-    yield from metrics.FLUSH_AWAIT.samples(series, flushes)
+    yield metrics.FLUSH_AWAIT.block(series, flushes)
 
 
 def _request_sizes(
     series: Sequence[tuple[str, ...]], activities: Sequence[DiskActivity]
-) -> Iterator[Sample]:
+) -> Iterator[SampleBlock]:
     for desc, sizes in (
         (metrics.READ_SIZE, [activity.read_size for activity in activities]),
         (metrics.WRITE_SIZE, [activity.write_size for activity in activities]),
     ):
-        yield from desc.samples(
-            series, [None if size is None else size.buckets() for size in sizes]
-        )
+        yield desc.block(series, [None if size is None else size.buckets() for size in sizes])
 
 
 def _maxima(
     series: Sequence[tuple[str, ...]], activities: Sequence[DiskActivity], now: float
-) -> Iterator[Sample]:
+) -> Iterator[SampleBlock]:
     # There is no observation while a device is idle. So an unknown maximum is exported as 0.
-    yield from metrics.BUSY_RATIO_MAX.samples(
+    yield metrics.BUSY_RATIO_MAX.block(
         series, [activity.busy_ratio_max.value(now) or 0.0 for activity in activities]
     )
-    yield from metrics.QUEUE_DEPTH_MAX.samples(
+    yield metrics.QUEUE_DEPTH_MAX.block(
         series, [activity.queue_depth_max.value(now) or 0.0 for activity in activities]
     )
-    yield from metrics.READ_AWAIT_MAX.samples(
+    yield metrics.READ_AWAIT_MAX.block(
         series, [activity.read_await_max.value(now) for activity in activities]
     )
-    yield from metrics.WRITE_AWAIT_MAX.samples(
+    yield metrics.WRITE_AWAIT_MAX.block(
         series, [activity.write_await_max.value(now) for activity in activities]
     )
 
 
-def _verdicts(leaves: Mapping[str, DiskActivity], now: float) -> Iterator[Sample]:
+def _verdicts(leaves: Mapping[str, DiskActivity], now: float) -> SampleBlock:
     verdicts = [activity.verdict.value(now) for activity in leaves.values()]
-    for cause in Verdict:
-        yield from metrics.BOTTLENECK.samples(
-            [(name, cause.value) for name in leaves],
-            [int(cause is verdict) for verdict in verdicts],
-        )
-
-
-def _falloffs(name: str, activity: DiskActivity) -> Iterator[Sample]:
-    if (falloffs := activity.falloffs) is None:
-        return
-    yield metrics.WRITE_FALLOFF_EVENTS(falloffs.events, name)
-    if falloffs.last is not None:
-        yield metrics.WRITE_FALLOFF_RATIO(falloffs.last.ratio, name)
-        yield metrics.WRITE_FALLOFF_BURST(falloffs.last.burst_bytes, name)
-
-
-def _baselines(name: str, activity: DiskActivity, rules: SaturationRules) -> Iterator[Sample]:
-    floor = rules.await_floor_seconds[activity.drive.kind]
-    directions: tuple[tuple[str, Baseline], ...] = (
-        ("read", activity.baselines.read),
-        ("write", activity.baselines.write),
+    return metrics.BOTTLENECK.block(
+        [(name, cause.value) for cause in Verdict for name in leaves],
+        [int(cause is verdict) for cause in Verdict for verdict in verdicts],
     )
-    for op, baseline in directions:
-        learned = baseline.seconds
-        yield metrics.AWAIT_BASELINE(floor if learned is None else learned, name, op)
-        if baseline.reference is not None:
-            yield metrics.AWAIT_REFERENCE(baseline.reference, name, op)
-        yield metrics.AWAIT_BASELINE_INFO(1, name, op, "floor" if learned is None else "learned")
+
+
+def _falloffs(leaves: Mapping[str, DiskActivity]) -> Iterator[SampleBlock]:
+    trackers = {name: each.falloffs for name, each in leaves.items() if each.falloffs is not None}
+    series = [(name,) for name in trackers]
+    last = [tracker.last for tracker in trackers.values()]
+    yield metrics.WRITE_FALLOFF_EVENTS.block(
+        series, [tracker.events for tracker in trackers.values()]
+    )
+    yield metrics.WRITE_FALLOFF_RATIO.block(
+        series, [None if each is None else each.ratio for each in last]
+    )
+    yield metrics.WRITE_FALLOFF_BURST.block(
+        series, [None if each is None else each.burst_bytes for each in last]
+    )
+
+
+def _baselines(leaves: Mapping[str, DiskActivity], rules: SaturationRules) -> Iterator[SampleBlock]:
+    series: list[tuple[str, str]] = []
+    baselines: list[Baseline] = []
+    limits: list[float] = []
+    origins: list[tuple[str, str, str]] = []
+    for name, activity in leaves.items():
+        floor, known = rules.await_floor_seconds[activity.drive.kind], activity.baselines
+        for op, baseline in (("read", known.read), ("write", known.write)):
+            learned = baseline.seconds
+            series.append((name, op))
+            baselines.append(baseline)
+            limits.append(floor if learned is None else learned)
+            origins.append((name, op, "floor" if learned is None else "learned"))
+    yield metrics.AWAIT_BASELINE.block(series, limits)
+    yield metrics.AWAIT_REFERENCE.block(series, [baseline.reference for baseline in baselines])
+    yield metrics.AWAIT_BASELINE_INFO.block(origins, [1] * len(origins))

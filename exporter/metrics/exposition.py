@@ -7,13 +7,13 @@ module caches the names and labels of each family, and formats only the numbers.
 both renderers, and parse the text with prometheus_client's parsers.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from math import isfinite, isnan
 from typing import Any
 
-from exporter.families.desc import Buckets, MetricDesc, Sample
+from exporter.families.desc import Buckets, MetricDesc, Sample, SampleBlock
 from exporter.metrics.client_library import go_float
 from exporter.runtime.printable import printable
 
@@ -26,13 +26,18 @@ _layouts: dict[MetricDesc, _Layout] = {}
 _PLACEHOLDERS: dict[type, str] = {float: "%.12g", str: "%s"}
 
 
-def render(
-    samples: Iterable[Sample],
+def render(samples: Iterable[Sample | SampleBlock], *, openmetrics: bool) -> bytes:
+    """Returns the metrics page as UTF-8. `rendered_families` describes it."""
+    return b"".join(rendered_families(samples, openmetrics=openmetrics))
+
+
+def rendered_families(
+    samples: Iterable[Sample | SampleBlock],
     *,
     openmetrics: bool,
     on_error: Callable[[MetricDesc, Exception], None] | None = None,
-) -> bytes:
-    """Returns the metrics page as UTF-8. Families are in the order of their first sample.
+) -> Iterator[bytes]:
+    """Yields the families of the metrics page as UTF-8, in the order of their first sample.
 
     If a series occurs twice, only its last value is used, because Prometheus rejects a page with
     duplicates. Unprintable characters of label values are written as escapes, see `printable`. A
@@ -42,34 +47,39 @@ def render(
         number, and the exception. The page is rendered without that family. With None the exception
         is raised.
     """
-    parts: list[str] = []
-    for desc, family in _families(samples, on_error).items():
+    for desc, (series, values) in _families(samples, on_error).items():
         try:
-            lines = (_histograms if desc.kind == "histogram" else _lines)(desc, family)
+            lines = (_histograms if desc.kind == "histogram" else _lines)(desc, series, values)
         except Exception as e:
             # A wrong value must cost its family only, and not the whole page.
             if on_error is None:
                 raise
             on_error(desc, e)
             continue
-        parts += (_header(desc, openmetrics), lines)
+        yield f"{_header(desc, openmetrics)}{lines}".encode("utf-8", "replace")
     if openmetrics:
-        parts.append("# EOF\n")
-    return "".join(parts).encode("utf-8", "replace")
+        yield b"# EOF\n"
 
 
 def _families(
-    samples: Iterable[Sample], on_error: Callable[[MetricDesc, Exception], None] | None
-) -> dict[MetricDesc, dict[tuple[str, ...], Any]]:
-    """Returns the values, keyed by family and by label values. `render` describes `on_error`."""
-    families: dict[MetricDesc, dict[tuple[str, ...], Any]] = {}
+    samples: Iterable[Sample | SampleBlock],
+    on_error: Callable[[MetricDesc, Exception], None] | None,
+) -> dict[MetricDesc, tuple[Sequence[tuple[str, ...]], Sequence[Any]]]:
+    """Returns the series and their values, keyed by family."""
+    families: dict[MetricDesc, dict[tuple[str, ...], Any] | SampleBlock] = {}
     broken: dict[MetricDesc, Exception] = {}
-    for desc, labels, value in samples:
+    for sample in samples:
+        desc = sample[0]
         family = families.get(desc)
-        if family is None:
-            family = families[desc] = {}
+        if isinstance(sample, SampleBlock) and family is None:
+            if sample.series:
+                families[desc] = sample
+            continue
+        if not isinstance(family, dict):
+            # A block is unpacked only if the family has further samples.
+            family = families[desc] = {} if family is None else _values(family)
         try:
-            family[labels] = value
+            family.update(_values(sample))
         except TypeError as e:  # the labels are not a tuple of strings
             if on_error is None:
                 raise
@@ -78,7 +88,17 @@ def _families(
         del families[desc]
         if on_error is not None:
             on_error(desc, error)
-    return families
+    return {
+        desc: (tuple(family), tuple(family.values())) if isinstance(family, dict) else family[1:]
+        for desc, family in families.items()
+    }
+
+
+def _values(sample: Sample | SampleBlock) -> dict[tuple[str, ...], Any]:
+    """Returns the values, keyed by label values."""
+    if isinstance(sample, SampleBlock):
+        return dict(zip(sample.series, sample.values, strict=True))
+    return {sample.labels: sample.value}
 
 
 def number(value: float) -> str:
@@ -92,27 +112,31 @@ def number(value: float) -> str:
     return "NaN" if isnan(value) else ("+Inf" if value > 0 else "-Inf")
 
 
-def _lines(desc: MetricDesc, family: Mapping[tuple[str, ...], float]) -> str:
-    values: tuple[float | str, ...] = tuple(family.values())
-    if not isfinite(sum(family.values())):
+def _lines(desc: MetricDesc, series: Sequence[tuple[str, ...]], numbers: Sequence[float]) -> str:
+    values: tuple[float | str, ...] = tuple(numbers)
+    if not isfinite(sum(numbers)):
         values = tuple(number(value) if isinstance(value, float) else value for value in values)
-    return _layout(desc, tuple(family), tuple(map(type, values)), _line) % values
+    return _layout(desc, series, tuple(map(type, values)), _line) % values
 
 
-def _histograms(desc: MetricDesc, family: Mapping[tuple[str, ...], Buckets]) -> str:
+def _histograms(
+    desc: MetricDesc, series: Sequence[tuple[str, ...]], values: Sequence[Buckets]
+) -> str:
     numbers: list[float] = []
-    for weights, total in family.values():
-        numbers.extend(accumulate(weights))
+    for weights, total in values:
+        # Formatting an integer takes a third of the time of "%.0f", with the same result.
+        numbers.extend(map(round, accumulate(weights)))
         numbers += (total, numbers[-1])
-    return _layout(desc, tuple(family), (), _histogram) % tuple(numbers)
+    return _layout(desc, series, (), _histogram) % tuple(numbers)
 
 
 def _layout(
     desc: MetricDesc,
-    series: tuple[tuple[str, ...], ...],
+    family: Sequence[tuple[str, ...]],
     types: tuple[type, ...],
     lines: Callable[[MetricDesc, tuple[str, ...], type], str],
 ) -> str:
+    series = tuple(family)
     known = _layouts.get(desc)
     if known is not None and known[0] == series and known[1] == types:
         return known[2]
@@ -147,9 +171,9 @@ def _histogram(desc: MetricDesc, labels: tuple[str, ...], _kind: type) -> str:
     """
     bucket, names = f"{desc.name}_bucket", (*desc.labels, "le")
     series = [
-        *((_named(bucket, names, (*labels, le)), "%.0f") for le in _edges(desc)),
+        *((_named(bucket, names, (*labels, le)), "%d") for le in _edges(desc)),
         (_named(f"{desc.name}_sum", desc.labels, labels), "%.12g"),
-        (_named(f"{desc.name}_count", desc.labels, labels), "%.0f"),
+        (_named(f"{desc.name}_count", desc.labels, labels), "%d"),
     ]
     return "".join(f"{line.replace('%', '%%')} {placeholder}\n" for line, placeholder in series)
 

@@ -22,7 +22,7 @@ from typing import ClassVar, Generic, TypeVar
 
 from exporter.runtime.printable import printable
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 #: The maximum number of faults that are kept of one source. More would not help a reader, and any
 #: user can write an option file with a million broken lines.
@@ -147,12 +147,12 @@ class Faults:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed(Generic[T]):
+class Parsed(Generic[T_co]):
     """The result of parsing. A line that cannot be parsed does not affect the other lines.
 
     value: the result from the valid lines.
     faults: one exception object for each line or file that could not be used. They are not raised.
     """
 
-    value: T
+    value: T_co
     faults: tuple[SourceError, ...] = ()

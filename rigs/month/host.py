@@ -10,7 +10,7 @@ from exporter.config.disk_rules import DiskRules
 from exporter.drives.wearout import WearoutRules
 from exporter.families import device_families
 from exporter.families import own_families as own_metrics
-from exporter.families.desc import Sample
+from exporter.families.desc import Sample, SampleBlock
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
 from exporter.io.sampler import Sampler
@@ -256,7 +256,7 @@ class Host:
             each.identity.name: each.activity for each in working if each.activity is not None
         }
 
-    def _samples(self) -> Iterator[Sample]:
+    def _samples(self) -> Iterator[Sample | SampleBlock]:
         """Samples of the page."""
         sampler, now = self._sampler, self._clock.monotonic()
         yield from disk_collector.samples(sampler, now, self._rules.saturation, request_sizes=False)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from exporter.families.desc import MetricDesc, Sample
+from exporter.families.desc import MetricDesc, Sample, SampleBlock
 from exporter.metrics.exposition import render
 from rigs.month.replay import Named
 
@@ -57,7 +57,7 @@ class Series:
         self._families: dict[MetricDesc, bool] = {}
         self._scrapes = 0
 
-    def take(self, samples: Iterable[Sample] | None) -> None:
+    def take(self, samples: Iterable[Sample | SampleBlock] | None) -> None:
         """Adds one scrape; None is a failed one."""
         # `up` exists also when the scrape fails.
         lines = ["up 0"]

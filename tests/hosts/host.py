@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from exporter.config.settings import Settings, SmartSource
 from exporter.config_validation import parse_record
-from exporter.families.desc import Sample
+from exporter.families.desc import Sample, SampleBlock
 from exporter.families.device_families import FILESYSTEM_AVAIL, FILESYSTEM_SIZE
 from exporter.families.own_families import BUILD_INFO
 from exporter.io.service_watch import REFRESH_SECONDS
@@ -103,7 +103,7 @@ class Host:
         )
         self._has_changed = False
         self._surveyed_at = self._services_read_at = self.clock.monotonic()
-        self._samples: list[Sample] = []
+        self._samples: list[Sample | SampleBlock] = []
 
     def play(self) -> "Host":
         """Runs the first survey and sample, then all steps in the daemon's order, then a scrape."""
@@ -119,7 +119,10 @@ class Host:
                 _remove(self._place / path)
             for _ in range(step.ticks):
                 self._tick(step)
-        self._samples = [_without_variable_parts(sample) for sample in self.monitor.samples()]
+        self._samples = [
+            each if isinstance(each, SampleBlock) else _without_variable_parts(each)
+            for each in self.monitor.samples()
+        ]
         return self
 
     def page(self, *, openmetrics: bool = False) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from exporter.config.disk_rules import SaturationRules
 from exporter.config.drive_class import DriveClass
-from exporter.families.desc import Sample
+from exporter.families.desc import Sample, SampleBlock
 from exporter.io.drive import Drive, drive_from_name
 from exporter.io.verdict import Verdict
 from exporter.metrics import cpu_collector, disk_collector
@@ -15,7 +15,7 @@ from tests.io.machine import ALL_IDLE, CALM, FULL, Machine, seconds_seen
 from tests.io.records import NEW, WRAP_SECONDS, as_counted, grown
 
 
-def shown(machine: Machine) -> list[Sample]:
+def shown(machine: Machine) -> list[Sample | SampleBlock]:
     """Return the samples of disks and CPUs."""
     now = machine.clock.monotonic()
     return [

@@ -3,16 +3,16 @@
 from collections.abc import Iterable
 from typing import Any
 
-from exporter.families.desc import Sample
+from exporter.families.desc import Sample, SampleBlock, each_sample
 
 #: The values of a family, by label values.
 Values = dict[tuple[str, ...], Any]
 
 
-def page(samples: Iterable[Sample]) -> dict[str, Values]:
+def page(samples: Iterable[Sample | SampleBlock]) -> dict[str, Values]:
     """Return the values by family and labels; each series must occur once."""
     families: dict[str, Values] = {}
-    for desc, labels, value in samples:
+    for desc, labels, value in each_sample(samples):
         family = families.setdefault(desc.name, {})
         assert labels not in family, f"{desc.name}{labels} comes twice"
         family[labels] = value
