@@ -86,10 +86,9 @@ class Watched:
 
     def had_spare_throughput(self) -> bool:
         """Returns True if requests completed in each second, and soon."""
-        first, last = self.counted[0], self.counted[-1]
-        requests = last.requests - first.requests
-        return all(a.requests < b.requests for a, b in itertools.pairwise(self.counted)) and (
-            last.seconds - first.seconds < HEALTHY_SECONDS * requests
+        return all(
+            b.seconds - a.seconds < HEALTHY_SECONDS * (b.requests - a.requests)
+            for a, b in itertools.pairwise(self.counted)
         )
 
     def verdicts(self, samples: int) -> list[Verdict]:
