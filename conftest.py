@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,6 +16,7 @@ from exporter.commands.registry import COMMANDS
 from exporter.runtime.logs import BoundedHandler
 from tests import workers
 from tests.fuzz import IS_RANDOM, examples
+from tests.linux.trees import Sys
 
 # The duration of an example depends on the load of the machine, not on the code: no deadline.
 _EVERYWHERE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -81,3 +83,9 @@ def no_log_of_a_test_affects_another_one() -> Iterator[None]:
         if isinstance(handler, BoundedHandler):
             logging.root.removeHandler(handler)
     logging.root.setLevel(level)
+
+
+@pytest.fixture
+def sys(tmp_path: Path) -> Sys:
+    """A simulated /sys without devices."""
+    return Sys(tmp_path / "sys")

@@ -1,5 +1,6 @@
 """Fakes of the clock and of external programs. Tests replace only these and the root paths."""
 
+import io
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 
@@ -115,3 +116,10 @@ class FakeChildren:
 
     def close(self) -> None:
         self.end_all()
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True

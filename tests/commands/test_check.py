@@ -29,6 +29,7 @@ from exporter.drives.health import (
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.runtime.printable import PrintableStream
 from exporter.smart.drive_problems import Answers, CheckThresholds, Status, problems, span
+from tests.fakes import Terminal
 
 DAY = 86_400.0
 
@@ -40,13 +41,6 @@ GOOD = DriveHealth(
     temperatures={"drive": 38.0},
     media_errors=0,
 )
-
-
-class Terminal(io.StringIO):
-    """A stream that says that it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 class Latin1(io.StringIO):

@@ -23,10 +23,11 @@ from exporter.reading import read_details, read_values
 from exporter.reading.read_input import Document, InputLimits, Stream, documents
 from exporter.reading.read_values import ReadDrive
 from exporter.runtime.printable import PrintableStream
-from tests.commands.test_check import Latin1, Terminal
+from tests.commands.test_check import Latin1
 from tests.drives import reports
 from tests.drives.reports import Report
 from tests.drives.smartctl_printing import printed
+from tests.fakes import Terminal
 
 #: The keys of an object that are not metrics.
 OTHER_KEYS = {"input", "device", "rejected", "faults"}

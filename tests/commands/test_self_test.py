@@ -12,7 +12,7 @@ from exporter.commands import self_test
 from exporter.programs.command import Completed, SystemRunner
 from exporter.runtime.errors import CommandError, ConfigError
 from exporter.smart.self_tests import _LOOK
-from tests.fakes import FakeClock
+from tests.fakes import FakeClock, Terminal
 from tests.smart import smartctl_texts
 
 ATA_BEGUN = """\
@@ -421,11 +421,6 @@ def test_ctrl_c_before_the_start_says_that_a_test_may_run() -> None:
         status,
         out.getvalue(),
     )
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def test_a_terminal_shows_one_line_that_changes(tmp_path: Path) -> None:

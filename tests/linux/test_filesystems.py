@@ -28,11 +28,6 @@ _XFS = Path(__file__).parent / "data" / "empty.xfs.xz"
 _GOING_DOWN, _NO_LOG_FLUSH = 0x8004587D, struct.pack("I", 2)
 
 
-@pytest.fixture
-def sys(tmp_path: Path) -> Sys:
-    return Sys(tmp_path / "sys")
-
-
 def read(sys: Sys, *lines: str, pid: str = "1") -> list[Filesystem]:
     host = sys.root.parent
     place = host / "proc" / pid

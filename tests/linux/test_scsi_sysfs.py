@@ -14,11 +14,6 @@ from tests.linux import node_trees, trees
 from tests.linux.trees import Sys
 
 
-@pytest.fixture
-def sys(tmp_path: Path) -> Sys:
-    return Sys(tmp_path / "sys")
-
-
 def test_disk_with_generic_node(sys: Sys) -> None:
     place = trees.sata(sys, "sda")
     target = place.removesuffix("/block/sda")

@@ -20,11 +20,6 @@ from tests.linux import trees
 from tests.linux.trees import Sys, mount_line
 
 
-@pytest.fixture
-def sys(tmp_path: Path) -> Sys:
-    return Sys(tmp_path / "sys")
-
-
 def read(sys: Sys, known: Topology | None = None, directories: tuple[str, ...] = ()) -> Topology:
     host = sys.root.parent
     return topology.read(sys.root, host / "proc", host, known, {"probe": directories}).value

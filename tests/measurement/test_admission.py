@@ -11,15 +11,10 @@ from exporter.measurement.admission import Streams, WritePlan
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.report.progress import Progress
 from exporter.runtime.errors import ConfigError
-from tests.fakes import FakeClock
+from tests.fakes import FakeClock, Terminal
 
 GB = 10**9
 PLAN = WritePlan("/mnt/probe on sda", 2 * GB, 400.0, rated_bytes=100e12, left_bytes=3 * GB)
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def asked(answer: str) -> str:

@@ -14,11 +14,6 @@ from tests.linux.trees import Sys, mount_line
 Values = dict[tuple[str, ...], object]
 
 
-@pytest.fixture
-def sys(tmp_path: Path) -> Sys:
-    return Sys(tmp_path / "sys")
-
-
 def everything(name: str) -> bool:
     return bool(name)
 

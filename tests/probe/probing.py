@@ -12,6 +12,8 @@ from exporter.linux.mysql.mysqld import MysqlServer
 from exporter.linux.topology import Topology
 from exporter.probe.budget import DAY_BYTES, ProbeBudget
 from exporter.probe.fio import Fio
+from exporter.probe.fio_run import ProfileResult
+from exporter.probe.gate import Reason
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.probe_directory import DriveCondition, ProbeContext, ProbeDirectory
 from exporter.probe.results import ProbeWindows, ProfileResults, RoundHistory
@@ -189,6 +191,12 @@ class Rig:
 
     def of(self, name: str) -> ProfileResults:
         return self.directories[0].results.profiles[name]
+
+    def skipped(self, name: str = "fsync") -> dict[Reason, int]:
+        return {reason: count for reason, count in self.of(name).skipped.items() if count}
+
+    def runs(self, name: str = "fsync") -> dict[ProfileResult, int]:
+        return {result: count for result, count in self.of(name).runs.items() if count}
 
     def spent(self) -> dict[str, int]:
         kept = json.loads((self.state / "probe-budget.json").read_text())

@@ -1,7 +1,6 @@
 """Tests fio's command line, and runs the installed fio with it."""
 
 import os
-import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -34,7 +33,7 @@ from exporter.runtime.errors import ConfigError
 from tests.duration import PATIENCE_SECONDS, at_most, wait_until
 from tests.end_to_end.programs import need
 from tests.fakes import FakeClock, FakeRunner
-from tests.mounts import unmount
+from tests.mounts import small_disk
 
 FILE = Path("/data/probe/nvme0n1")
 READ, WRITE, REDO = (PROFILES[name] for name in ("page_read", "page_write", "fsync"))
@@ -306,20 +305,12 @@ def test_a_killed_fio_leaves_no_process(tmp_path: Path) -> None:
 @pytest.mark.real
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a loop device")
 def test_a_full_disk_stops_only_the_job_that_writes(tmp_path: Path) -> None:
-    image, mountpoint = tmp_path / "image", tmp_path / "mnt"
-    mountpoint.mkdir()
-    with image.open("wb") as opened:
-        opened.truncate(16 * MIB)
-    subprocess.run([shutil.which("mkfs.ext4") or "/sbin/mkfs.ext4", "-q", image], check=True)
-    subprocess.run(["mount", "-o", "loop", image, mountpoint], check=True)
-    try:
+    with small_disk(tmp_path, 16 * MIB) as mountpoint:
         file = mountpoint / "file"
         with file.open("wb") as opened:
             opened.truncate(64 * MIB)
         filling = short(PROFILES["slc"], number_ios=None, size_bytes=64 * MIB)
         found = run([filling, short(READ)], file)
-    finally:
-        unmount(mountpoint)
     assert [RunResult.FAILED, RunResult.SUCCESS] == [each.result for each in found.jobs]
     assert 28 == found.jobs[0].error
     assert 0 < found.written_bytes < 16 * MIB

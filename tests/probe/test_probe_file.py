@@ -1,7 +1,6 @@
 """Tests the creation, the checks and the removal of the probes' file."""
 
 import os
-import shutil
 import socket
 import subprocess
 import zlib
@@ -19,7 +18,7 @@ from exporter.probe.probe_file import (
     remove,
     shorten,
 )
-from tests.mounts import unmount
+from tests import mounts
 from tests.required import lacking
 
 MIB = 1 << 20
@@ -211,16 +210,8 @@ def test_a_missing_or_short_file_is_refused_before_a_run(directory: Path) -> Non
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A filesystem of 8 MiB."""
-    image, mountpoint = tmp_path / "image", tmp_path / "mnt"
-    mountpoint.mkdir()
-    with image.open("wb") as opened:
-        opened.truncate(8 * MIB)
-    subprocess.run([shutil.which("mkfs.ext4") or "/sbin/mkfs.ext4", "-q", image], check=True)
-    subprocess.run(["mount", "-o", "loop", image, mountpoint], check=True)
-    try:
+    with mounts.small_disk(tmp_path, 8 * MIB) as mountpoint:
         yield mountpoint
-    finally:
-        unmount(mountpoint)
 
 
 @as_root

@@ -31,14 +31,6 @@ def rig(tmp_path: Path) -> Rig:
     return Rig(tmp_path)
 
 
-def skipped(rig: Rig, name: str = "fsync") -> dict[Reason, int]:
-    return {reason: count for reason, count in rig.of(name).skipped.items() if count}
-
-
-def runs(rig: Rig, name: str = "fsync") -> dict[ProfileResult, int]:
-    return {result: count for result, count in rig.of(name).runs.items() if count}
-
-
 def test_no_probe_runs_before_the_first_delay(rig: Rig) -> None:
     rig.run(FIRST - 1)
     assert [] == rig.fio.ran
@@ -48,7 +40,7 @@ def test_no_probe_runs_before_the_first_delay(rig: Rig) -> None:
 def test_the_first_slot_waits_until_the_load_is_known(rig: Rig) -> None:
     rig.clock.advance(FIRST)
     rig.probe.run_due()
-    assert ([], {}) == (rig.fio.ran, skipped(rig)), "one look tells no load"
+    assert ([], {}) == (rig.fio.ran, rig.skipped()), "one look tells no load"
     rig.clock.advance(5.0)
     rig.probe.run_due()
     assert [ALL] == rig.fio.ran
@@ -62,10 +54,10 @@ def test_the_first_slot_waits_for_the_load_for_a_minute_at_most(rig: Rig) -> Non
     for _ in range(12):
         rig.clock.advance(5.0)
         rig.probe.run_due()
-        assert {} == skipped(rig)
+        assert {} == rig.skipped()
     rig.clock.advance(5.0)
     rig.probe.run_due()
-    assert {Reason.UNOBSERVED: 1} == skipped(rig)
+    assert {Reason.UNOBSERVED: 1} == rig.skipped()
     assert [] == rig.fio.ran
 
 
@@ -89,7 +81,7 @@ def test_each_run_is_charged_and_the_filling_once(rig: Rig) -> None:
 def test_a_successful_run_records_latencies_and_times(rig: Rig) -> None:
     rig.run()
     found = rig.of("page_read")
-    assert {ProfileResult.SUCCESS: 1} == runs(rig, "page_read")
+    assert {ProfileResult.SUCCESS: 1} == rig.runs("page_read")
     assert rig.clock.wall() == found.last_run_at == found.last_success_at
     assert 1e-4 == found.last_operations[Op.READ].mean_seconds
     assert 512 == sum(found.latency[Op.READ].buckets().weights)
@@ -136,7 +128,7 @@ def test_a_busy_device_is_skipped_until_a_minimal_run(rig: Rig) -> None:
         rig.busy_seconds += 10.0
         rig.clock.advance(10.0)
         rig.probe.run_due()
-    assert {Reason.BUSY: 2} == skipped(rig)
+    assert {Reason.BUSY: 2} == rig.skipped()
     assert [ALL] == rig.fio.ran
     assert 32 == (rig.of("page_read").last_run_profile or PROFILES["slc"]).number_ios
 
@@ -159,8 +151,8 @@ def test_a_minimal_run_that_the_guard_ends_is_followed_by_another_one(rig: Rig) 
         rig.fio.ended = 0
         rig.probe.run_due()
         rig.host.diskstats(["nvme0n1"])
-    assert {Reason.BUSY: 2} == skipped(rig), "one skip, then one aborted run"
-    assert {ProfileResult.ABORTED: 1, ProfileResult.SUCCESS: 1} == runs(rig)
+    assert {Reason.BUSY: 2} == rig.skipped(), "one skip, then one aborted run"
+    assert {ProfileResult.ABORTED: 1, ProfileResult.SUCCESS: 1} == rig.runs()
     assert 0 == rig.of("page_read").skips
 
 
@@ -173,7 +165,7 @@ def test_a_probe_without_a_rate_limit_refuses_where_the_guard_could_not_notice_a
     rig.profiles = [*rig.profiles, heavy]
     rig.begin().run()
     assert [ALL] == rig.fio.ran, "the others limit their rate"
-    assert {Reason.UNOBSERVED: 1} == skipped(rig, name)
+    assert {Reason.UNOBSERVED: 1} == rig.skipped(name)
 
 
 @pytest.mark.parametrize("name", ["burst", "slc"])
@@ -190,7 +182,7 @@ def test_a_profile_that_writes_the_whole_file_gets_no_minimal_run(rig: Rig, name
         rig.busy_seconds += 10.0
         rig.clock.advance(10.0)
         rig.probe.run_due()
-    assert {Reason.BUSY: 4} == skipped(rig, name)
+    assert {Reason.BUSY: 4} == rig.skipped(name)
     assert [] == rig.fio.ran
     assert not rig.path.exists()
 
@@ -220,8 +212,8 @@ def test_the_guard_ends_a_probe_with_a_rate_limit_if_a_thread_of_a_server_waits(
     rig.begin()
     before = rig.clock.monotonic()
     rig.run()
-    assert {ProfileResult.ABORTED: 1} == runs(rig)
-    assert {Reason.CGROUP_PRESSURE: 1} == skipped(rig)
+    assert {ProfileResult.ABORTED: 1} == rig.runs()
+    assert {Reason.CGROUP_PRESSURE: 1} == rig.skipped()
     assert rig.clock.monotonic() - before - FIRST < 1.1
 
 
@@ -235,7 +227,7 @@ def test_a_server_that_always_waits_gets_minimal_runs(rig: Rig) -> None:
         rig.fio.seconds, rig.fio.ended = seconds, 0
         rig.run(86_400.0)
         results.append((rig.of("page_read").last_run_profile or PROFILES["slc"]).number_ios)
-    assert {ProfileResult.ABORTED: 3, ProfileResult.SUCCESS: 1} == runs(rig)
+    assert {ProfileResult.ABORTED: 3, ProfileResult.SUCCESS: 1} == rig.runs()
     assert [512, 512, 32, 512] == [128 if ios is None else ios for ios in results]
 
 
@@ -250,7 +242,7 @@ def test_a_scheduled_slc_is_charged_to_the_life_of_a_rated_drive_and_not_to_its_
     slc = replace(PROFILES["slc"], size_bytes=2 * MIB, interval_seconds=WEEK)
     rig.profiles = [slc]
     rig.begin().run()
-    assert ({}, {ProfileResult.SUCCESS: 1}) == (skipped(rig, "slc"), runs(rig, "slc"))
+    assert ({}, {ProfileResult.SUCCESS: 1}) == (rig.skipped("slc"), rig.runs("slc"))
     assert {"serial of nvme0n1": 0} == rig.spent()
     assert 4 * MIB == rig.directories[0].results.written_bytes
     limits = rig.budget.limits("serial of nvme0n1")
@@ -263,7 +255,7 @@ def test_a_scheduled_slc_is_skipped_if_the_life_budget_is_too_small(rig: Rig) ->
     rig.rated = {"nvme0n1": 100_000_000}
     rig.profiles = [replace(PROFILES["slc"], size_bytes=2 * MIB, interval_seconds=WEEK)]
     rig.begin().run()
-    assert {Reason.BUDGET: 1} == skipped(rig, "slc")
+    assert {Reason.BUDGET: 1} == rig.skipped("slc")
     assert [] == rig.fio.ran
 
 
@@ -279,14 +271,14 @@ def test_a_hot_drive_is_not_probed(
 ) -> None:
     rig.drive_condition = drive_condition
     rig.run()
-    assert {reason: 1} == skipped(rig, "page_read")
+    assert {reason: 1} == rig.skipped("page_read")
 
 
 def test_a_worn_drive_is_only_read(rig: Rig) -> None:
     rig.drive_condition = DriveCondition(endurance_used_ratio=0.9)
     rig.run()
     assert [("page_read",)] == rig.fio.ran
-    assert {Reason.WORN: 1} == skipped(rig, "page_write")
+    assert {Reason.WORN: 1} == rig.skipped("page_write")
 
 
 @pytest.mark.parametrize(
@@ -304,7 +296,7 @@ def test_an_unsuitable_filesystem_is_not_probed(
 ) -> None:
     rig.mount(fstype, options, source)
     rig.run_unfit()
-    assert {Reason.FILESYSTEM: 1} == skipped(rig)
+    assert {Reason.FILESYSTEM: 1} == rig.skipped()
     assert [] == rig.fio.ran
     assert not rig.path.exists()
 
@@ -312,13 +304,13 @@ def test_an_unsuitable_filesystem_is_not_probed(
 def test_a_full_disk_is_not_probed(tmp_path: Path) -> None:
     rig = Rig(tmp_path, GateRules(free_bytes=1 << 60))
     rig.run()
-    assert {Reason.NO_SPACE: 1} == skipped(rig)
+    assert {Reason.NO_SPACE: 1} == rig.skipped()
 
 
 def test_without_budget_only_reads_run_and_the_file_is_not_filled(rig: Rig) -> None:
     rig.day_bytes = 3 * MIB
     rig.begin().run()
-    assert {Reason.BUDGET: 1} == skipped(rig, "fsync")
+    assert {Reason.BUDGET: 1} == rig.skipped("fsync")
     assert [] == rig.fio.ran
 
 
@@ -326,7 +318,7 @@ def test_only_one_probe_runs_on_a_host(rig: Rig) -> None:
     other = HostLock((rig.state,))
     assert other.acquire()
     rig.run()
-    assert {Reason.LOCKED: 1} == skipped(rig)
+    assert {Reason.LOCKED: 1} == rig.skipped()
     other.release()
     rig.run(SLOT)
     assert 1 == len(rig.fio.ran)
@@ -337,7 +329,7 @@ def test_a_removed_directory_is_created_again(rig: Rig) -> None:
     (rig.path / "ssd-exporter-probe-nvme0n1").unlink()
     rig.path.rmdir()
     rig.run(SLOT)
-    assert {ProfileResult.SUCCESS: 2} == runs(rig)
+    assert {ProfileResult.SUCCESS: 2} == rig.runs()
 
 
 def test_the_guard_ends_a_run_if_production_needs_the_device(rig: Rig) -> None:
@@ -351,8 +343,8 @@ def test_the_guard_ends_a_run_if_production_needs_the_device(rig: Rig) -> None:
     before = rig.clock.monotonic()
     rig.run()
     assert 1 == rig.fio.ended
-    assert {ProfileResult.ABORTED: 1} == runs(rig)
-    assert {Reason.BUSY: 1} == skipped(rig)
+    assert {ProfileResult.ABORTED: 1} == rig.runs()
+    assert {Reason.BUSY: 1} == rig.skipped()
     assert rig.clock.monotonic() - before - FIRST < 1.1
     # fio did not report its written bytes, so all reserved bytes are charged.
     assert {"serial of nvme0n1": RUN_BYTES + FILLING_BYTES} == rig.spent()
@@ -368,8 +360,8 @@ def test_the_guard_ends_a_run_if_the_drive_becomes_hot(rig: Rig) -> None:
     rig.fio.meanwhile = heating
     before = rig.clock.monotonic()
     rig.run()
-    assert {ProfileResult.ABORTED: 1} == runs(rig)
-    assert {Reason.HOT: 1} == skipped(rig)
+    assert {ProfileResult.ABORTED: 1} == rig.runs()
+    assert {Reason.HOT: 1} == rig.skipped()
     assert rig.clock.monotonic() - before - FIRST < 7.0
 
 
@@ -382,7 +374,7 @@ def test_the_guard_stops_filling_if_production_needs_the_device(rig: Rig) -> Non
     rig.host.write("diskstats", row)
     before = rig.clock.monotonic()
     rig.run()
-    assert {Reason.BUSY: 1} == skipped(rig, "page_read")
+    assert {Reason.BUSY: 1} == rig.skipped("page_read")
     assert [] == rig.fio.ran
     assert rig.clock.monotonic() - before - FIRST < 1.0
     assert not (rig.path / "ssd-exporter-probe-nvme0n1").exists()
@@ -402,7 +394,7 @@ def test_after_a_stall_the_filling_does_not_catch_up(rig: Rig) -> None:
     rig.profiles = [replace(PROFILES["page_read"], size_bytes=100 * MIB)]
     rig.clock = StallingClock(monotonic=rig.clock.monotonic())
     rig.begin().run()
-    assert {ProfileResult.SUCCESS: 1} == runs(rig, "page_read")
+    assert {ProfileResult.SUCCESS: 1} == rig.runs("page_read")
     assert len(rig.clock.slept) >= 98, "a pause after each piece but the one that was late"
 
 
@@ -426,7 +418,7 @@ def test_after_a_whole_write_the_file_is_shortened_to_what_the_others_read(
 def test_after_a_whole_write_the_file_is_empty_if_no_other_profile_reads_it(rig: Rig) -> None:
     rig.profiles = [replace(PROFILES["burst"], size_bytes=16 * MIB)]
     rig.begin().run()
-    assert {ProfileResult.SUCCESS: 1} == runs(rig, "burst")
+    assert {ProfileResult.SUCCESS: 1} == rig.runs("burst")
     assert 0 == rig.fio.files[0].stat().st_size
 
 
@@ -434,8 +426,8 @@ def test_stopping_the_daemon_aborts_a_run_and_starts_none(rig: Rig) -> None:
     rig.fio.seconds = 10.0
     rig.fio.meanwhile = rig.probe.stop
     rig.run()
-    assert {ProfileResult.ABORTED: 1} == runs(rig)
-    assert {} == skipped(rig)
+    assert {ProfileResult.ABORTED: 1} == rig.runs()
+    assert {} == rig.skipped()
     rig.run(SLOT)
     assert 1 == len(rig.fio.ran)
 
@@ -445,13 +437,13 @@ def test_without_fio_no_probe_runs_and_the_collector_fails(rig: Rig) -> None:
     rig.begin().run()
     assert [] == rig.fio.ran
     for name in ("fsync", "page_read", "page_write"):
-        assert {} == runs(rig, name)
-        assert {} == skipped(rig, name)
+        assert {} == rig.runs(name)
+        assert {} == rig.skipped(name)
     outcomes = dict(rig.collector_status.results())
     assert not outcomes["probe"].success
     rig.fio.available = frozenset({"psync"})
     rig.run(SLOT)
-    assert {ProfileResult.SUCCESS: 1} == runs(rig, "fsync"), "fio was installed meanwhile"
+    assert {ProfileResult.SUCCESS: 1} == rig.runs("fsync"), "fio was installed meanwhile"
 
 
 def test_after_a_reboot_during_a_probe_no_probe_runs(rig: Rig) -> None:
@@ -459,7 +451,7 @@ def test_after_a_reboot_during_a_probe_no_probe_runs(rig: Rig) -> None:
     assert rig.budget.reserve("serial of nvme0n1", "fsync", 4096) is not None
     rig.boot_id = "another boot"
     rig.begin().run()
-    assert {Reason.UNACKNOWLEDGED: 1} == skipped(rig)
+    assert {Reason.UNACKNOWLEDGED: 1} == rig.skipped()
 
 
 def test_the_reservation_of_a_killed_run_is_charged_at_the_next_start(rig: Rig) -> None:
@@ -494,4 +486,4 @@ def test_no_probe_runs_if_the_budget_cannot_be_written(rig: Rig) -> None:
     (rig.state / "probe-budget.json").mkdir()
     rig.run(SLOT)
     assert 1 == len(rig.fio.ran)
-    assert {Reason.BUDGET: 1} == skipped(rig)
+    assert {Reason.BUDGET: 1} == rig.skipped()

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from exporter.config.profiles import MIB
 from exporter.probe.fio_run import ProfileResult
 from exporter.probe.gate import Reason
 from exporter.probe.steady_state import SteadyPhase
-from tests.mounts import unmount
+from tests import mounts
 from tests.probe.probing import Rig
 from tests.required import lacking
 
@@ -28,10 +29,6 @@ SLOT_BYTES = 2 * 200 * 4096
 @pytest.fixture
 def rig(tmp_path: Path) -> Rig:
     return Rig(tmp_path)
-
-
-def skipped(rig: Rig, name: str = "fsync") -> dict[Reason, int]:
-    return {reason: count for reason, count in rig.of(name).skipped.items() if count}
 
 
 def _as_root(do: Callable[[], object]) -> None:
@@ -70,7 +67,7 @@ def test_a_file_that_was_replaced_between_two_runs_is_not_used(
     before = rig.spent()
     found = os.lstat(file)
     rig.run(SLOT)
-    assert {Reason.FILESYSTEM: 1} == skipped(rig) == skipped(rig, "page_read")
+    assert {Reason.FILESYSTEM: 1} == rig.skipped() == rig.skipped("page_read")
     assert 1 == len(rig.fio.ran)
     assert before == rig.spent()
     assert (found.st_mode, found.st_ino) == (os.lstat(file).st_mode, os.lstat(file).st_ino)
@@ -92,37 +89,29 @@ def test_a_directory_that_was_replaced_is_not_used(rig: Rig, tmp_path: Path, wha
         rig.path.rename(moved)
         rig.path.symlink_to(moved) if what == "a link" else rig.path.write_bytes(b"data")
     rig.run(SLOT)
-    assert {Reason.FILESYSTEM: 1} == skipped(rig)
+    assert {Reason.FILESYSTEM: 1} == rig.skipped()
     assert 1 == len(rig.fio.ran)
 
 
 def test_a_directory_without_a_parent_is_skipped_and_not_created(rig: Rig, tmp_path: Path) -> None:
     rig.begin(tmp_path / "data" / "probe")
     rig.run_unfit()
-    assert {Reason.FILESYSTEM: 1} == skipped(rig)
+    assert {Reason.FILESYSTEM: 1} == rig.skipped()
     assert not (tmp_path / "data").exists()
     (tmp_path / "data").mkdir()
     rig.run(SLOT)
-    assert {ProfileResult.SUCCESS: 1} == {k: v for k, v in rig.of("fsync").runs.items() if v}
+    assert {ProfileResult.SUCCESS: 1} == rig.runs()
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A filesystem of 8 MiB."""
-    image, mountpoint = tmp_path / "image", tmp_path / "mnt"
-    mountpoint.mkdir()
-    with image.open("wb") as opened:
-        opened.truncate(8 * MIB)
-    mkfs = shutil.which("mkfs.ext4") or "/sbin/mkfs.ext4"
-    try:
-        subprocess.run([mkfs, "-q", image], check=True)
-        subprocess.run(["mount", "-o", "loop", image, mountpoint], check=True)
-    except (OSError, subprocess.CalledProcessError) as e:
-        lacking(f"no filesystem of a file: {e}")
-    try:
+    with ExitStack() as mounted:
+        try:
+            mountpoint = mounted.enter_context(mounts.small_disk(tmp_path, 8 * MIB))
+        except (OSError, subprocess.CalledProcessError) as e:
+            lacking(f"no filesystem of a file: {e}")
         yield mountpoint
-    finally:
-        unmount(mountpoint)
 
 
 @pytest.mark.real
@@ -132,13 +121,13 @@ def test_a_disk_that_became_read_only_is_not_probed(rig: Rig, small_disk: Path) 
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     before = rig.spent()
     rig.run(SLOT)
-    assert {Reason.FILESYSTEM: 1} == skipped(rig)
+    assert {Reason.FILESYSTEM: 1} == rig.skipped()
     assert 1 == len(rig.fio.ran)
     # Nothing could be written, but the first chunk is charged in any case.
     assert rig.spent()["serial of nvme0n1"] - before["serial of nvme0n1"] <= 2 * MIB
     rig.mount(options="ro")
     rig.run(SLOT)
-    assert {Reason.FILESYSTEM: 2} == skipped(rig)
+    assert {Reason.FILESYSTEM: 2} == rig.skipped()
 
 
 @pytest.mark.real
@@ -147,7 +136,7 @@ def test_a_disk_without_space_for_the_file_is_not_left_full(rig: Rig, small_disk
     (small_disk / "others").write_bytes(bytes(5 * MIB))
     free = os.statvfs(small_disk).f_bfree
     rig.run()
-    assert {Reason.NO_SPACE: 1} == skipped(rig)
+    assert {Reason.NO_SPACE: 1} == rig.skipped()
     assert free - os.statvfs(small_disk).f_bfree <= 2
     assert [] == rig.fio.ran
 
@@ -163,7 +152,7 @@ def test_a_clock_step_during_a_probe_loses_no_byte_and_no_run(rig: Rig, seconds:
     assert after in (before + SLOT_BYTES, SLOT_BYTES), "of the same day, or of another one"
     assert 0 < rig.of("page_read").last_run_at == rig.clock.wall()  # type: ignore[operator]
     rig.run(SLOT)
-    assert {ProfileResult.SUCCESS: 3} == {k: v for k, v in rig.of("page_read").runs.items() if v}
+    assert {ProfileResult.SUCCESS: 3} == rig.runs("page_read")
 
 
 def test_a_temporarily_wrong_clock_loses_only_the_rounds_of_that_time(rig: Rig) -> None:
@@ -186,7 +175,7 @@ def test_with_an_invalid_budget_only_reads_run_today(
     rig.run()
     (rig.state / "probe-budget.json").write_text(text)
     rig.begin().run()
-    assert {Reason.BUDGET: 1} == skipped(rig, "fsync") == skipped(rig, "page_write")
+    assert {Reason.BUDGET: 1} == rig.skipped("fsync") == rig.skipped("page_write")
     assert [("page_read",)] == rig.fio.ran[1:]
     (aside,) = rig.state.glob("probe-budget.json.kept-*")
     assert text == aside.read_text()
@@ -203,7 +192,7 @@ def test_a_budget_dated_in_the_future_counts_as_spent(
     kept = json.loads(path.read_text())
     path.write_text(json.dumps({**kept, "day": kept["day"] + 365}))
     rig.begin().run()
-    assert {Reason.BUDGET: 1} == skipped(rig)
+    assert {Reason.BUDGET: 1} == rig.skipped()
     assert "dated in the future" in caplog.text
     rig.run(DAY)
     assert ("fsync", "page_read", "page_write") == rig.fio.ran[-1]

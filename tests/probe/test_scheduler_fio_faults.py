@@ -129,10 +129,6 @@ def rig(tmp_path: Path, fio: StandIn, clock: HastyClock) -> Iterator[Rig]:
     wait_until(lambda: not fio.processes(), "the end of all processes of fio")
 
 
-def runs(rig: Rig, name: str = "fsync") -> dict[ProfileResult, int]:
-    return {result: count for result, count in rig.of(name).runs.items() if count}
-
-
 def error(rig: Rig) -> str:
     """Returns "failed" if the last run of the collector failed, else an empty string."""
     outcome = dict(rig.collector_status.results())["probe"]
@@ -170,7 +166,7 @@ def test_any_behaviour_of_fio_is_counted_charged_and_followed_by_a_success(
     clock.go(50.0 if result is ProfileResult.TIMEOUT else 1.0)
     rig.run()
     clock.go(1.0)
-    assert {result: 1} == runs(rig)
+    assert {result: 1} == rig.runs()
     wait_until(lambda: not fio.processes(), "the end of all processes of fio")
     written = 0 if "full" in words else RUN_BYTES
     assert written + FILLING_BYTES == rig.spent()[DRIVE]
@@ -189,8 +185,8 @@ def test_a_full_disk_for_one_profile_keeps_the_results_of_the_others(
 ) -> None:
     fio.does("cat full; exit 1")
     rig.run()
-    assert {ProfileResult.FAILED: 1} == runs(rig, "fsync")
-    assert {ProfileResult.SUCCESS: 1} == runs(rig, "page_read")
+    assert {ProfileResult.FAILED: 1} == rig.runs("fsync")
+    assert {ProfileResult.SUCCESS: 1} == rig.runs("page_read")
     assert rig.of("page_read").last_operations
 
 
@@ -211,7 +207,7 @@ def test_without_a_usable_fio_no_probe_runs_and_nothing_is_written(
     else:
         fio.does("exit 1", "fio-3.15" if why == "too old" else "hello")
     rig.begin().run()
-    assert ({}, {}, {}) == tuple(runs(rig, name) for name in ALL)
+    assert ({}, {}, {}) == tuple(rig.runs(name) for name in ALL)
     assert not (rig.state / "probe-budget.json").exists(), "nothing was reserved"
     assert error(rig)
 
@@ -220,7 +216,7 @@ def test_a_fio_that_is_removed_between_two_runs_fails_the_next_run(rig: Rig, fio
     rig.run()
     fio.path.unlink()
     rig.run(SLOT)
-    assert {ProfileResult.SUCCESS: 1, ProfileResult.FAILED: 1} == runs(rig)
+    assert {ProfileResult.SUCCESS: 1, ProfileResult.FAILED: 1} == rig.runs()
     assert error(rig)
 
 
@@ -235,7 +231,7 @@ def test_a_fio_that_ignores_all_signals_is_stuck_until_it_ends(
     clock.go(50.0)
     rig.run()
     clock.go(1.0)
-    assert {ProfileResult.STUCK: 1} == runs(rig)
+    assert {ProfileResult.STUCK: 1} == rig.runs()
     assert 1 == rig.probe.stuck
     assert not HostLock((rig.state,)).acquire()
     assert RUN_BYTES + FILLING_BYTES == rig.spent()[DRIVE]
@@ -248,7 +244,7 @@ def test_a_fio_that_ignores_all_signals_is_stuck_until_it_ends(
     wait_until(lambda: not program.is_stuck, "the end of fio")
     rig.run(SLOT)
     assert 0 == rig.probe.stuck
-    assert {ProfileResult.STUCK: 1, ProfileResult.SUCCESS: 1} == runs(rig)
+    assert {ProfileResult.STUCK: 1, ProfileResult.SUCCESS: 1} == rig.runs()
 
 
 def test_an_unkillable_fio_of_an_earlier_daemon_is_stuck(
@@ -279,7 +275,7 @@ def test_an_unkillable_fio_of_an_earlier_daemon_is_stuck(
         left.wait(PATIENCE_SECONDS)
         rig.run(SLOT)
         assert 0 == rig.probe.stuck
-        assert {ProfileResult.SUCCESS: 1} == runs(rig)
+        assert {ProfileResult.SUCCESS: 1} == rig.runs()
     finally:
         state.write_text("THAWED")
         left.kill()

@@ -1,6 +1,5 @@
 """Tables that are wider than the terminal."""
 
-import io
 import re
 
 import pytest
@@ -11,6 +10,7 @@ from exporter.report import rich_output, terminal
 from exporter.report.axis import x_axis
 from exporter.report.content import Chart, ChartLine, Report, Table
 from exporter.report.table_split import fitting
+from tests.fakes import Terminal
 
 WIDE = Table(
     "Rates",
@@ -47,11 +47,6 @@ def test_every_column_is_shown_once_and_a_part_is_too_wide_only_with_one_column(
     for part in parts:
         used = sum(map(len, part.columns)) + 2 * (len(part.columns) - 1)
         assert used <= width or len(part.columns) <= keys + 1
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.mark.parametrize("module", [terminal, rich_output])

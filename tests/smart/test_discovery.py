@@ -1,7 +1,5 @@
 """Tests of finding the drives to poll."""
 
-from pathlib import Path
-
 import pytest
 
 from exporter.drives.health import Protocol
@@ -11,11 +9,6 @@ from exporter.smart.discovery import Candidate, Override, Selection
 from exporter.smart.smartctl import Address, Scanned
 from tests.linux import node_trees, trees
 from tests.linux.trees import Sys
-
-
-@pytest.fixture
-def sys(tmp_path: Path) -> Sys:
-    return Sys(tmp_path / "sys")
 
 
 def row(path: str, kind: str, protocol: str, open_error: str = "") -> Scanned:

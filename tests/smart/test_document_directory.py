@@ -1,7 +1,7 @@
 """Tests of the directory of poll documents, on a real file system."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,11 +24,7 @@ def place(tmp_path: Path) -> Path:
     return directory
 
 
-@pytest.fixture(autouse=True)
-def usual_mask() -> Iterator[None]:
-    before = os.umask(0o022)
-    yield
-    os.umask(before)
+pytestmark = pytest.mark.usefixtures("usual_mask")
 
 
 def texts(reader: DocumentReader) -> dict[str, bytes]:

@@ -1,7 +1,5 @@
 """Tests of device labels, and of the block devices in front of hidden drives."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,11 +14,6 @@ from tests.linux import node_trees, trees
 from tests.linux.trees import Sys
 
 SLOTS = [Address("/dev/bus/6", f"megaraid,{number}") for number in range(3)]
-
-
-@pytest.fixture
-def sys(tmp_path: Path) -> Sys:
-    return Sys(tmp_path / "sys")
 
 
 def read(sys: Sys) -> DeviceNodes:

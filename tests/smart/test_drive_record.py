@@ -19,11 +19,6 @@ from tests.smart.drive_documents import DAY, NVME, SDA, Known, kept
 from tests.smart.scripted_smartctl import ata, nvme
 
 
-@pytest.fixture
-def known(tmp_path: Path) -> Known:
-    return Known(tmp_path)
-
-
 def test_daily_logs_are_read_and_kept(known: Known) -> None:
     """The regular set of a SATA drive has neither self-tests nor errors of the interface."""
     daily = ata("S00001", ata_smart_self_test_log=reports.ata()["ata_smart_self_test_log"])

@@ -25,11 +25,6 @@ from tests.smart.drive_documents import DAY, FIRST_ANSWER_SECONDS, NVME, SDA, Kn
 from tests.smart.scripted_smartctl import ata, nvme
 
 
-@pytest.fixture
-def known(tmp_path: Path) -> Known:
-    return Known(tmp_path)
-
-
 def test_a_drive_has_its_block_devices_name_and_its_own_serial_number(known: Known) -> None:
     known.answer(NVME, nvme("FW000000")).call(NVME)
     drive = known.watched()["nvme0n1"]

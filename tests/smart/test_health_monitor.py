@@ -1,9 +1,7 @@
 """Tests of the source of poll documents: the agent's directory, this process, or none."""
 
 import json
-import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +13,7 @@ from tests.smart import scripted_smartctl
 from tests.smart.scripted_smartctl import ata
 from tests.smart.watching import NOBODY, NVME, ROOT, SDA, Watching, watching
 
-
-@pytest.fixture(autouse=True)
-def usual_mask() -> Iterator[None]:
-    before = os.umask(0o022)
-    yield
-    os.umask(before)
+pytestmark = pytest.mark.usefixtures("usual_mask")
 
 
 BOTH = [("sda", "S00001", True), ("nvme0n1", "FW000000", True)]

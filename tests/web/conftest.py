@@ -58,6 +58,13 @@ def web_yml(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.fixture
+def tls_yml(pki: Path, web_yml: Callable[[str], Path]) -> Path:
+    """A web configuration file with the certificate and the key of the server."""
+    files = f"cert_file: {pki}/server.pem, key_file: {pki}/server.key"
+    return web_yml(f"tls_server_config: {{{files}}}")
+
+
+@pytest.fixture
 def trusting(pki: Path) -> ssl.SSLContext:
     """The context of a client that trusts the CA and has no certificate."""
     return ssl.create_default_context(cafile=pki / "ca.pem")

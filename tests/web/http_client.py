@@ -1,8 +1,10 @@
 """An HTTP client on a plain socket, so that tests can check every byte."""
 
+import base64
 import contextlib
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -23,9 +25,33 @@ PAGE = b"ssd_disk_io_now 3.0\n"
 PATIENT = ClientLimits(request_seconds=WAIT_SECONDS, idle_seconds=2 * WAIT_SECONDS)
 
 
+#: The fast path of a health check, and a request for it.
+HEALTHY = {"/-/healthy": lambda: Response(200, "text/plain", b"Healthy.\n")}
+GET_HEALTHY = GET.replace(b"/metrics", b"/-/healthy")
+
+
+def authorized(password: str) -> bytes:
+    """Returns a request of the user alice."""
+    value = base64.b64encode(f"alice:{password}".encode())
+    return GET[:-2] + b"Authorization: Basic " + value + b"\r\n\r\n"
+
+
 def respond_page(request: Request) -> Response:
     found = request.path == "/metrics"
     return Response(200 if found else 404, "text/plain", PAGE if found else b"No such page.\n")
+
+
+class HangingPage:
+    """A page that is built only after its release."""
+
+    def __init__(self) -> None:
+        self.started, self.release, self.ended = (threading.Event() for _ in range(3))
+
+    def respond(self, _request: Request) -> Response:
+        self.started.set()
+        self.release.wait(WAIT_SECONDS)
+        self.ended.set()
+        return Response(200, "text/plain", PAGE)
 
 
 @contextlib.contextmanager
@@ -64,6 +90,12 @@ def send_request(
             sock = opened.enter_context(context.wrap_socket(sock, server_hostname="localhost"))
         sock.sendall(request)
         return read_response(sock, head_only=request.startswith(b"HEAD"))
+
+
+def get_page(sock: socket.socket, request: bytes = GET) -> bytes:
+    """Send a request on this connection, and return the body of its response."""
+    sock.sendall(request)
+    return read_response(sock).body
 
 
 @dataclass

@@ -7,7 +7,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -56,8 +56,7 @@ def bad_clients(port: int, kind: str, *, tls: bool) -> Iterator[IO[str]]:
     [("silent", False), ("slow", False), ("reader", False), ("silent", True), ("slow", True)],
 )
 def test_scrapes_are_answered_among_1000_bad_clients(
-    pki: Path,
-    web_yml: Callable[[str], Path],
+    tls_yml: Path,
     trusting: ssl.SSLContext,
     kind: str,
     *,
@@ -66,10 +65,9 @@ def test_scrapes_are_answered_among_1000_bad_clients(
     """From another address every scrape is answered. From their address a scrape may need several
     connections on a busy machine: a scraper that does not send its request at once is one of them.
     """
-    text = f"tls_server_config: {{cert_file: {pki}/server.pem, key_file: {pki}/server.key}}"
     memory = psutil.Process()
     before = memory.memory_info().rss
-    web_config = web_yml(text) if tls else None
+    web_config = tls_yml if tls else None
     context = trusting if tls else None
     most, taken = 0, 0
     with (

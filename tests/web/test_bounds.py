@@ -1,12 +1,10 @@
 """The limits on what one client can use, and the eviction of connections."""
 
-import base64
 import os
 import resource
 import select
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -27,8 +25,11 @@ from tests.web.http_client import (
     PAGE,
     PATIENT,
     WAIT_SECONDS,
+    HangingPage,
+    authorized,
     becomes_true,
     connect,
+    get_page,
     is_closed,
     phases,
     read_response,
@@ -118,8 +119,7 @@ def test_an_idle_connection_has_another_deadline_than_a_request() -> None:
     with serving(limits=limits) as server:
         start = time.monotonic()
         with connect(server) as sock:
-            sock.sendall(GET)
-            assert PAGE == read_response(sock).body
+            assert PAGE == get_page(sock)
             with at_most(0.8):
                 assert b"" == sock.recv(100)
         assert 0.4 <= time.monotonic() - start
@@ -127,8 +127,7 @@ def test_an_idle_connection_has_another_deadline_than_a_request() -> None:
 
 def test_an_idle_connection_outlives_the_deadline_of_its_request() -> None:
     with serving() as server, connect(server) as sock:
-        sock.sendall(GET)
-        assert PAGE == read_response(sock).body
+        assert PAGE == get_page(sock)
         (connection,) = server._connections
         assert becomes_true(
             lambda: ends_after(connection, ConnectionPhase.IDLE, PATIENT.idle_seconds)
@@ -137,14 +136,12 @@ def test_an_idle_connection_outlives_the_deadline_of_its_request() -> None:
         assert becomes_true(
             lambda: ends_after(connection, ConnectionPhase.READING, PATIENT.request_seconds)
         )
-        sock.sendall(GET[10:])
-        assert PAGE == read_response(sock).body
+        assert PAGE == get_page(sock, GET[10:])
 
 
 def test_each_request_of_a_connection_has_its_own_deadline() -> None:
     with serving() as server, connect(server) as sock:
-        sock.sendall(GET + GET[:10])
-        assert PAGE == read_response(sock).body
+        assert PAGE == get_page(sock, GET + GET[:10])
         (connection,) = server._connections
         assert becomes_true(
             lambda: ends_after(connection, ConnectionPhase.READING, PATIENT.request_seconds)
@@ -175,23 +172,18 @@ def test_a_client_receives_all_of_a_large_response() -> None:
 
 
 def test_a_client_receives_all_of_a_large_response_over_tls(
-    pki: Path, web_yml: Callable[[str], Path], trusting: ssl.SSLContext
+    tls_yml: Path, trusting: ssl.SSLContext
 ) -> None:
-    text = f"tls_server_config: {{cert_file: {pki}/server.pem, key_file: {pki}/server.key}}"
-    with serving(big, web_config=web_yml(text)) as server:
+    with serving(big, web_config=tls_yml) as server:
         for size in (1, 2):
             request = GET.replace(b"/metrics", b"/big") * size
             assert BIG.body == send_request(server, request, trusting).body
 
 
 def test_a_response_that_takes_too_long_is_a_503() -> None:
-    release = threading.Event()
+    page = HangingPage()
 
-    def respond(_request: Request) -> Response:
-        release.wait(WAIT_SECONDS)
-        return Response(200, "text/plain", PAGE)
-
-    with serving(respond) as server, connect(server) as sock:
+    with serving(page.respond) as server, connect(server) as sock:
         assert becomes_true(lambda: open_connections(server) == 1)
         (connection,) = server._connections
         deadline = connection.deadline
@@ -201,18 +193,17 @@ def test_a_response_that_takes_too_long_is_a_503() -> None:
         bring_deadlines_forward(server)
         got = read_response(sock)
         assert (503, "close") == (got.status, got.headers["connection"])
-        release.set()
+        page.release.set()
         assert is_closed(sock)
         assert b"" == got.rest
         assert 200 == send_request(server).status
 
 
 def test_an_unfinished_tls_handshake_is_closed_and_does_not_delay_others(
-    pki: Path, web_yml: Callable[[str], Path], trusting: ssl.SSLContext
+    tls_yml: Path, trusting: ssl.SSLContext
 ) -> None:
-    text = f"tls_server_config: {{cert_file: {pki}/server.pem, key_file: {pki}/server.key}}"
     with (
-        serving(web_config=web_yml(text)) as server,
+        serving(web_config=tls_yml) as server,
         connect(server) as silent,
         connect(server) as torn,
     ):
@@ -231,8 +222,7 @@ def test_a_full_server_evicts_the_oldest_connection_without_a_request() -> None:
     with serving(limits=replace(PATIENT, connections=8)) as server, connected(server, 8) as silent:
         assert becomes_true(lambda: open_connections(server) == 8)
         with connect(server) as sock:
-            sock.sendall(GET)
-            assert PAGE == read_response(sock).body
+            assert PAGE == get_page(sock)
             assert is_closed(silent[0])
             assert not is_closed(silent[1], 0.1)
             assert 8 == open_connections(server)
@@ -240,12 +230,10 @@ def test_a_full_server_evicts_the_oldest_connection_without_a_request() -> None:
 
 def test_a_keep_alive_connection_survives_many_silent_ones() -> None:
     with serving(limits=replace(PATIENT, connections=8)) as server, connect(server) as sock:
-        sock.sendall(GET)
-        assert PAGE == read_response(sock).body
+        assert PAGE == get_page(sock)
         with connected(server, 30):
             assert becomes_true(lambda: open_connections(server) == 8)
-            sock.sendall(GET)
-            assert PAGE == read_response(sock).body
+            assert PAGE == get_page(sock)
 
 
 def test_many_idle_connections_are_evicted_for_a_slow_new_one() -> None:
@@ -258,8 +246,7 @@ def test_many_idle_connections_are_evicted_for_a_slow_new_one() -> None:
                 continue
         with connect(server) as slow, connected(server, 2):
             time.sleep(0.1)
-            slow.sendall(GET)
-            assert PAGE == read_response(slow).body
+            assert PAGE == get_page(slow)
 
 
 def test_many_connections_of_one_address_do_not_evict_another_address() -> None:
@@ -269,20 +256,17 @@ def test_many_connections_of_one_address_do_not_evict_another_address() -> None:
         connected(server, 40),
     ):
         assert becomes_true(lambda: open_connections(server) == 8)
-        slow.sendall(GET)
-        assert PAGE == read_response(slow).body
+        assert PAGE == get_page(slow)
 
 
 @pytest.mark.parametrize("round_trip_seconds", [0.0, 4 * GRACE_SECONDS])
 def test_a_client_within_its_handshake_survives_many_silent_ones(
-    pki: Path,
-    web_yml: Callable[[str], Path],
+    tls_yml: Path,
     trusting: ssl.SSLContext,
     round_trip_seconds: float,
 ) -> None:
-    text = f"tls_server_config: {{cert_file: {pki}/server.pem, key_file: {pki}/server.key}}"
     limits = replace(PATIENT, connections=8)
-    with serving(limits=limits, web_config=web_yml(text)) as server, connect(server) as sock:
+    with serving(limits=limits, web_config=tls_yml) as server, connect(server) as sock:
         received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
         hello = trusting.wrap_bio(received, sent, server_hostname="localhost")
         with pytest.raises(ssl.SSLWantReadError):
@@ -318,8 +302,7 @@ def test_a_sent_response_can_be_read_after_its_connection_was_evicted() -> None:
         assert becomes_true(lambda: phases(server) == [ConnectionPhase.IDLE] * 4)
         with connected(server, 2) as newer:
             for sock in newer:
-                sock.sendall(GET)
-                assert body == read_response(sock).body
+                assert body == get_page(sock)
             assert [body] * 4 == [read_response(sock).body for sock in links]
 
 
@@ -345,8 +328,7 @@ def test_bytes_of_earlier_responses_do_not_protect_a_client_that_has_stopped_rea
         for sock in (old, new):
             # Otherwise the kernel may acknowledge all of a response that its client does not read.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
-        old.sendall(request)
-        assert BIG.body == read_response(old).body
+        assert BIG.body == get_page(old, request)
         for sock, least in ((old, 1), (new, len(BIG.body) * 2 // 3)):
             sock.sendall(request)
             received = len(receive(sock))
@@ -359,14 +341,10 @@ def test_bytes_of_earlier_responses_do_not_protect_a_client_that_has_stopped_rea
 
 
 def test_a_server_whose_workers_hang_responds_503_and_limits_its_queue() -> None:
-    release = threading.Event()
-
-    def respond(_request: Request) -> Response:
-        release.wait(WAIT_SECONDS)
-        return Response(200, "text/plain", PAGE)
+    page = HangingPage()
 
     with (
-        serving(respond, limits=replace(PATIENT, connections=8)) as server,
+        serving(page.respond, limits=replace(PATIENT, connections=8)) as server,
         connected(server, 8) as links,
     ):
         for sock in links:
@@ -374,8 +352,8 @@ def test_a_server_whose_workers_hang_responds_503_and_limits_its_queue() -> None
         assert becomes_true(lambda: phases(server) == [ConnectionPhase.PROCESSING] * 8)
         with at_most(1.5):
             assert 503 == send_request(server).status
-        assert not release.is_set()
-        release.set()
+        assert not page.release.is_set()
+        page.release.set()
         assert [200] * 8 == [read_response(sock).status for sock in links]
 
 
@@ -435,8 +413,7 @@ def test_without_free_descriptors_the_server_waits_without_spinning(
             gaps = [b - a for a, b in pairwise(attempts)]
             waiting = [turn for turn in turns if attempts[0] <= turn < attempts[4]]
         for sock in links:
-            sock.sendall(GET)
-            assert PAGE == read_response(sock).body
+            assert PAGE == get_page(sock)
     assert min(gaps) > 0.09
     assert len(waiting) < 20, "the event loop does nothing between two attempts"
     assert 1 == len(caplog.records)
@@ -449,14 +426,8 @@ def test_without_free_descriptors_a_scrape_evicts_a_silent_client() -> None:
         with no_descriptor_left():
             scraper.settimeout(WAIT_SECONDS)
             scraper.connect(server.addresses[0])
-            scraper.sendall(GET)
-            assert PAGE == read_response(scraper).body
+            assert PAGE == get_page(scraper)
         assert is_closed(silent)
-
-
-def authorized(password: str) -> bytes:
-    field = base64.b64encode(f"alice:{password}".encode())
-    return GET[:-2] + b"Authorization: Basic " + field + b"\r\n\r\n"
 
 
 def test_only_the_right_password_is_accepted(web_yml: Callable[[str], Path], hashed: str) -> None:
@@ -478,14 +449,12 @@ def test_a_flood_of_wrong_passwords_does_not_delay_authenticated_clients(
     limits = replace(PATIENT, connections=40)
     path = web_yml(f"basic_auth_users: {{alice: {slow}}}")
     with serving(limits=limits, web_config=path) as server, connect(server) as known:
-        known.sendall(authorized("swordfish"))
-        assert PAGE == read_response(known).body
+        assert PAGE == get_page(known, authorized("swordfish"))
         with connected(server, 30) as flood:
             for n, sock in enumerate(flood):
                 sock.sendall(authorized(f"wrong {n}"))
             with at_most(0.5):
-                known.sendall(authorized("swordfish"))
-                assert PAGE == read_response(known).body
+                assert PAGE == get_page(known, authorized("swordfish"))
             answered, _, _ = select.select(flood, [], [], 0)
             assert len(answered) < len(flood)
             responses = [read_response(sock) for sock in flood]

@@ -1,6 +1,5 @@
 """No client address can keep another one out, with real clients in a process of their own."""
 
-import base64
 import json
 import os
 import subprocess
@@ -21,10 +20,14 @@ from exporter.web.server import HttpServer
 from tests.processes import run_program
 from tests.web.http_client import (
     GET,
+    GET_HEALTHY,
+    HEALTHY,
     PAGE,
     PATIENT,
     WAIT_SECONDS,
+    HangingPage,
     Received,
+    authorized,
     becomes_true,
     connect,
     phases,
@@ -115,15 +118,13 @@ def test_busy_clients_with_an_address_each_keep_neither_scrapes_nor_probes_out(
             time.sleep(RENDERING_SECONDS)
         return Response(200, "text/plain", PAGE)
 
-    healthy = {"/-/healthy": lambda: Response(200, "text/plain", b"Healthy.\n")}
-    probe = GET.replace(b"/metrics", b"/-/healthy")
     with (
-        serving(respond, fast=healthy) as server,
+        serving(respond, fast=HEALTHY) as server,
         attacked(server, clients, "each", path=path) as attack,
     ):
         for _ in range(SCRAPES):
             assert PAGE == scrape(server, "127.0.0.2").body
-            assert b"Healthy.\n" == scrape(server, "127.0.0.3", probe).body
+            assert b"Healthy.\n" == scrape(server, "127.0.0.3", GET_HEALTHY).body
     assert attack.statuses["200"] > 0
 
 
@@ -183,10 +184,8 @@ def test_a_probe_of_the_same_address_is_answered_among_busy_clients(
     """The kubelet or a script on the host asks for /-/healthy from the address of the others."""
     # The workers of a slow machine do not hang.
     monkeypatch.setattr("exporter.web.eviction.HANG_SECONDS", WAIT_SECONDS)
-    healthy = {"/-/healthy": lambda: Response(200, "text/plain", b"Healthy.\n")}
-    with serving(fast=healthy) as server, attacked(server, clients):
-        request = GET.replace(b"/metrics", b"/-/healthy")
-        answers = [scrape(server, "127.0.0.1", request).body for _ in range(SCRAPES)]
+    with serving(fast=HEALTHY) as server, attacked(server, clients):
+        answers = [scrape(server, "127.0.0.1", GET_HEALTHY).body for _ in range(SCRAPES)]
     assert [b"Healthy.\n"] * SCRAPES == answers
 
 
@@ -210,31 +209,20 @@ def test_another_address_gets_in_while_all_connections_wait_for_workers() -> Non
 def test_probes_of_another_address_are_answered_while_all_workers_hang(
     addresses: list[str], probes: int
 ) -> None:
-    release = threading.Event()
+    page = HangingPage()
 
-    def respond(_request: Request) -> Response:
-        release.wait(WAIT_SECONDS)
-        return Response(200, "text/plain", PAGE)
-
-    healthy = {"/-/healthy": lambda: Response(200, "text/plain", b"Healthy.\n")}
-    request = GET.replace(b"/metrics", b"/-/healthy")
     limits = replace(PATIENT, connections=4)
-    with serving(respond, limits=limits, fast=healthy) as server, ExitStack() as opened:
+    with serving(page.respond, limits=limits, fast=HEALTHY) as server, ExitStack() as opened:
         waiting = [opened.enter_context(connect(server, address)) for address in addresses]
         for sock in waiting:
             sock.sendall(GET)
         assert becomes_true(lambda: phases(server) == [ConnectionPhase.PROCESSING] * 4)
-        answers = [scrape(server, "127.0.0.2", request).body for _ in range(probes)]
+        answers = [scrape(server, "127.0.0.2", GET_HEALTHY).body for _ in range(probes)]
         assert [b"Healthy.\n"] * probes == answers
         assert 4 >= len(server._connections)
-        release.set()
+        page.release.set()
         statuses = sorted(read_response(sock).status for sock in waiting)
         assert [200] * 3 + [503] == statuses
-
-
-def authorized(password: str) -> bytes:
-    value = base64.b64encode(f"alice:{password}".encode())
-    return GET[:-2] + b"Authorization: Basic " + value + b"\r\n\r\n"
 
 
 #: bcrypt uses 72 bytes of a password. With more bytes it is right, and another text.
@@ -305,8 +293,7 @@ import sys, time
 from contextlib import suppress
 from pathlib import Path
 from exporter.web.server import HttpServer
-from tests.web.http_client import connect, respond_page
-from tests.web.test_fairness import authorized
+from tests.web.http_client import authorized, connect, respond_page
 
 server = HttpServer([("127.0.0.1", 0)], respond_page, web_config=Path(sys.argv[1]))
 server.start()

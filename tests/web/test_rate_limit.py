@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from exporter.web.security import RateLimit
-from tests.web.http_client import GET, PAGE, connect, read_response, send_request, serving
+from tests.web.http_client import GET, PAGE, connect, get_page, read_response, send_request, serving
 
 Write = Callable[[str], Path]
 
@@ -35,8 +35,7 @@ def test_a_request_beyond_the_limit_needs_no_password_check(web_yml: Write, hash
 def test_a_connection_stays_open_after_429(web_yml: Write) -> None:
     path = web_yml("rate_limit: {interval: 24h, burst: 1}")
     with serving(web_config=path) as server, connect(server) as sock:
-        sock.sendall(GET)
-        assert PAGE == read_response(sock).body
+        assert PAGE == get_page(sock)
         for _ in range(3):
             sock.sendall(GET)
             assert 429 == read_response(sock).status

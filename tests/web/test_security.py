@@ -1,6 +1,5 @@
 """Reloads of the web configuration."""
 
-import base64
 import logging
 import os
 import shutil
@@ -20,7 +19,9 @@ from exporter.web.server import HttpServer
 from tests.web.http_client import (
     GET,
     PAGE,
+    authorized,
     connect,
+    get_page,
     is_closed,
     read_response,
     send_request,
@@ -33,11 +34,6 @@ TLS = "tls_server_config: {cert_file: cert.pem, key_file: cert.key}\n"
 def users(password: str) -> str:
     hashed = bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode()
     return f"basic_auth_users: {{alice: {hashed}}}\n"
-
-
-def get(password: str) -> bytes:
-    field = base64.b64encode(f"alice:{password}".encode())
-    return b"GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Basic " + field + b"\r\n\r\n"
 
 
 def install(pki: Path, place: Path, name: str) -> None:
@@ -110,20 +106,18 @@ def test_changed_users_apply_from_the_next_request_on_an_open_connection(
     path.write_text(users("old"))
     with serving(web_config=path) as server, connect(server) as sock, connect(server) as second:
         for kept in (sock, second):
-            kept.sendall(get("old"))
-            assert PAGE == read_response(kept).body
+            assert PAGE == get_page(kept, authorized("old"))
         path.write_text(users("new") + "# longer\n")
-        sock.sendall(get("old"))
+        sock.sendall(authorized("old"))
         assert 401 == read_response(sock).status
-        second.sendall(get("new"))
-        assert PAGE == read_response(second).body
+        assert PAGE == get_page(second, authorized("new"))
 
 
 def test_a_connection_closes_after_a_wrong_password(tmp_path: Path) -> None:
     path = tmp_path / "web.yml"
     path.write_text(users("old"))
     with serving(web_config=path) as server:
-        for request in (get("wrong"), GET):
+        for request in (authorized("wrong"), GET):
             with connect(server) as sock:
                 sock.sendall(request)
                 got = read_response(sock)
@@ -143,7 +137,7 @@ def test_a_half_written_file_never_removes_protection(
     with serving(web_config=web_config) as server:
         web_config.write_text(text)
         assert 401 == send_request(server, context=trusting).status
-        assert PAGE == send_request(server, get("old"), trusting).body
+        assert PAGE == send_request(server, authorized("old"), trusting).body
     assert "reload the service (SIGHUP) if that is intended" in caplog.text
 
 
@@ -163,7 +157,7 @@ def test_a_reload_remembers_the_credentials_of_users_whose_hash_is_unchanged(
     path = tmp_path / "web.yml"
     path.write_text(users("old"))
     live = ReloadableSecurity(path)
-    field = get("old").split(b"\r\n")[2].decode().partition(": ")[2]
+    field = authorized("old").split(b"\r\n")[2].decode().partition(": ")[2]
 
     def is_remembered() -> bool:
         live.reload()
@@ -210,7 +204,7 @@ def test_configured_fields_are_in_every_response(tmp_path: Path) -> None:
     path.write_text("http_server_config: {headers: {X-Frame-Options: deny}}\n" + users("old"))
     with serving(web_config=path) as server:
         assert "deny" == send_request(server).headers["x-frame-options"]
-        assert "deny" == send_request(server, get("old")).headers["x-frame-options"]
+        assert "deny" == send_request(server, authorized("old")).headers["x-frame-options"]
         assert "deny" == send_request(server, b"garbage\r\n\r\n").headers["x-frame-options"]
 
 
@@ -219,8 +213,7 @@ def kept(server: HttpServer, context: ssl.SSLContext | None = None) -> socket.so
     sock = connect(server)
     if context:
         sock = context.wrap_socket(sock, server_hostname="localhost")
-    sock.sendall(GET)
-    assert PAGE == read_response(sock).body
+    assert PAGE == get_page(sock)
     return sock
 
 
@@ -289,8 +282,7 @@ def test_a_renewed_certificate_does_not_close_connections(
         install(pki, tmp_path, "server2")
         server.reload()
         assert "server2" == subject(server, trusting)
-        sock.sendall(GET)
-        assert PAGE == read_response(sock).body
+        assert PAGE == get_page(sock)
 
 
 def received_until_close(sock: socket.socket) -> bytes:

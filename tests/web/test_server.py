@@ -21,9 +21,12 @@ from tests.fuzz import examples
 from tests.ports import free_ports
 from tests.web.http_client import (
     GET,
+    GET_HEALTHY,
     PAGE,
     WAIT_SECONDS,
+    HangingPage,
     connect,
+    get_page,
     is_closed,
     read_response,
     respond_page,
@@ -80,8 +83,7 @@ def test_head_returns_the_fields_of_get_without_a_body() -> None:
 def test_a_connection_serves_one_request_after_another() -> None:
     with serving() as server, connect(server) as sock:
         for _ in range(50):
-            sock.sendall(GET)
-            assert PAGE == read_response(sock).body
+            assert PAGE == get_page(sock)
 
 
 def test_pipelined_requests_are_answered_in_order() -> None:
@@ -179,21 +181,17 @@ def test_an_exception_is_a_500_and_one_log_record(
 
 
 def test_a_fast_path_responds_while_all_workers_are_busy() -> None:
-    release = threading.Event()
-
-    def respond(_request: Request) -> Response:
-        release.wait(5)
-        return Response(200, "text/plain", PAGE)
+    page = HangingPage()
 
     def healthy() -> Response:
         return Response(200, "text/plain", threading.current_thread().name.encode())
 
-    with serving(respond, fast={"/-/healthy": healthy}) as server:
+    with serving(page.respond, fast={"/-/healthy": healthy}) as server:
         links = [connect(server) for _ in range(6)]
         for sock in links:
             sock.sendall(GET)
-        assert b"web" == send_request(server, b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n").body
-        release.set()
+        assert b"web" == send_request(server, GET_HEALTHY).body
+        page.release.set()
         assert [PAGE] * 6 == [read_response(sock).body for sock in links]
         for sock in links:
             sock.close()
@@ -230,32 +228,24 @@ def test_a_server_listens_on_all_addresses_and_all_interfaces() -> None:
     try:
         for _, port in server.addresses:
             with socket.create_connection(("127.0.0.1", port), 5) as sock:
-                sock.sendall(GET)
-                assert PAGE == read_response(sock).body
+                assert PAGE == get_page(sock)
     finally:
         server.stop()
 
 
 def test_stop_takes_half_a_second_even_if_a_page_hangs() -> None:
-    release, started, ended = threading.Event(), threading.Event(), threading.Event()
-
-    def respond(_request: Request) -> Response:
-        started.set()
-        release.wait(WAIT_SECONDS)
-        ended.set()
-        return Response(200, "text/plain", PAGE)
-
-    with serving(respond) as server, connect(server) as idle, connect(server) as asking:
+    page = HangingPage()
+    with serving(page.respond) as server, connect(server) as idle, connect(server) as asking:
         asking.sendall(GET)
-        assert started.wait(WAIT_SECONDS)
+        assert page.started.wait(WAIT_SECONDS)
         with at_most(0.5):
             server.stop()
-        assert not ended.is_set()
+        assert not page.ended.is_set()
         assert is_closed(idle)
         assert is_closed(asking)
         with socket.socket() as sock:
             assert errno.ECONNREFUSED == sock.connect_ex(server.addresses[0])
-        release.set()
+        page.release.set()
 
 
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
