@@ -5,8 +5,10 @@ mean zero.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
+
+from exporter.records import dataclass
 
 
 class Protocol(str, Enum):

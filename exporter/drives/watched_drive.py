@@ -5,10 +5,11 @@ drives regularly.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from exporter.drives.firmware import FirmwareIssue
 from exporter.drives.health import DriveHealth, DriveIdentity
+from exporter.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

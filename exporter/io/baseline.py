@@ -10,10 +10,11 @@ the values of the state file.
 import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from exporter import untrusted_file
+from exporter.records import dataclass
 
 log = logging.getLogger(__name__)
 

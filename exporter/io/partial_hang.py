@@ -9,7 +9,8 @@ This module uses no files, no clock and no logs.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from exporter.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,5 +158,5 @@ def _variance(excesses: Sequence[float]) -> float:
 
     Successive values share the requests in flight at one end, so that they differ by half.
     """
-    steps = [after - before for before, after in zip(excesses, excesses[1:], strict=False)]
+    steps = [excesses[n] - excesses[n - 1] for n in range(1, len(excesses))]
     return sum(step * step for step in steps) / len(steps)

@@ -7,7 +7,8 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from exporter.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

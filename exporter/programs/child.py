@@ -10,8 +10,10 @@ import os
 import select
 import signal
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
+
+from exporter.records import dataclass
 
 _CHUNK_BYTES = 1 << 16
 

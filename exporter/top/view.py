@@ -1,11 +1,12 @@
 """What the user chose: order, filter, selected drive, and which parts are shown. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
 from exporter.io.verdict import Verdict
+from exporter.records import dataclass
 from exporter.top.frame import DriveLine
 
 #: The longest filter text, in characters.

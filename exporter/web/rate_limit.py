@@ -1,6 +1,8 @@
 """Limits the rate of requests, as `rate_limit` in the web configuration requires."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from exporter.records import dataclass
 
 
 @dataclass(slots=True)

@@ -9,7 +9,8 @@ import atexit
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from exporter.records import dataclass
 
 #: Maximum number of clients of which the last turn is remembered. It is more than can wait at the
 #: same time, and takes 0.1 MB. The client whose last turn is oldest is forgotten first.
