@@ -158,9 +158,9 @@ def serve(
     with Signals() as signals:
         server.start()
         threads.start()
-        # The objects that exist now are needed until the end. The garbage collector no longer
-        # checks them.
+        # The collector ignores what exists now, and runs less often: little needs it later.
         gc.freeze()
+        gc.set_threshold(10_000)
         _announce(server)
         service.notify("READY=1", "STATUS=sampling")
         while not signals.stop:

@@ -344,8 +344,12 @@ def test_a_block_without_a_value_has_no_family() -> None:
 
 
 def test_a_family_may_have_blocks_and_samples() -> None:
-    parts: list[Sample | SampleBlock] = [COUNTER.block([("sda",), ("sdb",)], [1, 2]), BARE(1), COUNTER(3, "sdc"),
-             COUNTER.block([("sdb",)], [7])]  # fmt: skip
+    parts: list[Sample | SampleBlock] = [
+        COUNTER.block([("sda",), ("sdb",)], [1, 2]),
+        BARE(1),
+        COUNTER(3, "sdc"),
+        COUNTER.block([("sdb",)], [7]),
+    ]
     once = [COUNTER(1, "sda"), COUNTER(7, "sdb"), COUNTER(3, "sdc"), BARE(1)]
     assert render(once, openmetrics=True) == render(parts, openmetrics=True)
 
