@@ -13,6 +13,7 @@ import math
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -20,7 +21,6 @@ from exporter import logs, service
 from exporter.clock import SystemClock
 from exporter.errors import ConfigError
 from exporter.programs.children import SystemChildren
-from exporter.records import dataclass
 from exporter.smart.document_directory import DocumentWriter
 from exporter.smart.polling.poll_document import Heartbeat, PollDocument
 from exporter.smart.polling.poller import HEARTBEAT_SECONDS, Poller, PollingPlan

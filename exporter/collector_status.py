@@ -12,13 +12,12 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from exporter.clock import Clock
 from exporter.errors import BugError, NotAvailable, ReadError, SourceError
 from exporter.linux.files import Parsed
-from exporter.records import dataclass
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ every key.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +17,6 @@ from exporter.io.disk_rules import DiskRules
 from exporter.io.drive_class import DriveClass, VolumeType
 from exporter.probe.gate import GateRules
 from exporter.probe.profiles import ProfileSettings
-from exporter.records import dataclass
 
 #: The names of all collectors. The value is True if the collector is enabled by default.
 COLLECTORS: Mapping[str, bool] = {

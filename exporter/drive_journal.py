@@ -10,7 +10,7 @@ when a verdict lasts or ends.
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from exporter.drives.assessment.failure_cause import (
     FailureCause,
@@ -20,7 +20,6 @@ from exporter.drives.assessment.failure_cause import (
 from exporter.drives.health import DriveHealth, RejectedValue, RejectionKind
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.verdict import Verdict
-from exporter.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

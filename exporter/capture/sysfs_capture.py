@@ -7,12 +7,12 @@ attribute, add it to the list.
 import os
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.capture import identity_redaction
 from exporter.capture.redactor import Redactor
 from exporter.linux import cgroup, files
-from exporter.records import dataclass
 
 #: The largest number of bytes that are read from one attribute. sysfs attributes have at most 4
 #: KiB. VPD pages and the AER counters are the largest ones.

@@ -7,7 +7,7 @@ check that decides whether a measurement may write now.
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
@@ -37,7 +37,6 @@ from exporter.probe.filling import bytes_to_fill, fill_seconds
 from exporter.probe.fio_run import ProfileResult
 from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile
-from exporter.records import dataclass
 from exporter.report import terminal
 from exporter.report.content import Report
 

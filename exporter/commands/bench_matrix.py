@@ -4,11 +4,11 @@ A cell is one run of fio with a limit on bytes and time. The module does no I/O.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from exporter.errors import ConfigError
 from exporter.measurement.figures import blocks, size, size_bytes
 from exporter.probe.profiles import GIB, KIB, MIB, Engine, Profile, Rw
-from exporter.records import dataclass
 
 #: The modes, in the order in which they run. The reads run first, because writes cause background
 #: work in the drive, which would slow down later reads.

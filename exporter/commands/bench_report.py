@@ -5,6 +5,7 @@ A cell is one run of fio: one block size, one number of jobs and one mode.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from exporter.measurement import figures
@@ -12,7 +13,6 @@ from exporter.measurement.figures import blocks, latency, speed
 from exporter.probe.fio_report import JobResult, Op, OpResult
 from exporter.probe.fio_run import HostShareRules, ProfileResult, RunOutcome, host_share_of_run
 from exporter.probe.profiles import Profile, Rw
-from exporter.records import dataclass
 from exporter.report.content import Chart, ChartLine, Report, Table
 from exporter.report.formatting import number
 

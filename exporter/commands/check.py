@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TextIO
 
 from exporter.commands import check_table, pysmart_comparison, smart_reader
@@ -19,7 +20,6 @@ from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.printable import with_control_characters
 from exporter.programs.command import SystemRunner
-from exporter.records import dataclass
 from exporter.smart.drive_problems import Answers, CheckThresholds, Problem, Status, problems
 
 

@@ -5,10 +5,10 @@ A narrow table has fewer columns. The values of the omitted columns are in a lin
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.records import dataclass
 from exporter.report.formatting import quantity
 from exporter.smart.drive_problems import Status, percent, span, wear_percent
 

@@ -7,6 +7,7 @@ further probes are disabled until a user runs ``ssd-exporter probe --acknowledge
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -40,7 +41,6 @@ from exporter.probe.fio_run import RunOutcome
 from exporter.probe.host_lock import HostLock
 from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile
-from exporter.records import dataclass
 from exporter.report.content import Report
 
 #: The time to start fio and to check the probe file, in seconds. It is added to the runtime of the

@@ -6,6 +6,7 @@ module does no I/O.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from itertools import accumulate
 from typing import Any
@@ -23,7 +24,6 @@ from exporter.probe.fio_run import (
 )
 from exporter.probe.profiles import KIB, Profile, Sync
 from exporter.probe.steady_state import SteadyState, SteadyStateRules, deviation
-from exporter.records import dataclass
 from exporter.report.content import Chart, ChartLine, Report, Table
 from exporter.report.formatting import number
 

@@ -5,7 +5,7 @@ pySMART is a Python library that also parses smartctl's output.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TextIO
 
 from exporter.drives.health import DriveReport, Protocol, WrittenBytes
@@ -13,7 +13,6 @@ from exporter.drives.smart_report import parse_report
 from exporter.errors import SourceError
 from exporter.printable import printable
 from exporter.programs.command import StatusRunner
-from exporter.records import dataclass
 from exporter.smart import smartctl
 from exporter.smart.polling.poll_document import PollDocument
 from exporter.smart.second_opinion import Opinion, Value, second_opinion

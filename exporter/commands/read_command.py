@@ -12,7 +12,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TextIO, cast
 
 from exporter.commands import check, check_table
@@ -24,7 +24,6 @@ from exporter.printable import printable, with_control_characters
 from exporter.reading import read_details, read_values
 from exporter.reading.read_input import STANDARD_INPUT, Document, Stream, documents
 from exporter.reading.read_values import ReadDrive
-from exporter.records import dataclass
 from exporter.report.formatting import encodable
 from exporter.smart.drive_problems import Answers, CheckThresholds
 

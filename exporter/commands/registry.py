@@ -7,9 +7,9 @@ command that runs is imported. This saves memory in the daemon and the agent, an
 import argparse
 import importlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from exporter.config import Settings
-from exporter.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ reached. It saves the result in the state directory, and the daemon exports it.
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TextIO
 
 from exporter.commands import slc_report
@@ -38,7 +38,6 @@ from exporter.probe.cliff_result import CliffResult
 from exporter.probe.profiles import Profile
 from exporter.probe.slc_results import MAX_IDLE_SECONDS, MAX_IDLE_TIMES
 from exporter.probe.slc_watch import SLC_PROFILE
-from exporter.records import dataclass
 
 #: The exit status for each result.
 _STATUS = {

@@ -6,14 +6,13 @@ constant speed. The trace is the list of samples (bytes and seconds) of a write.
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from exporter.measurement import figures
 from exporter.probe.cache_cliff import CliffRules, TraceSample, binned
 from exporter.probe.cliff_result import CacheCliff, CliffResult, WritePhase
 from exporter.probe.slc_results import SlcResult
-from exporter.records import dataclass
 from exporter.report.content import Chart, ChartLine, Mark, Report, Table
 
 #: Maximum number of points of the chart. More points do not make the line clearer.

@@ -13,7 +13,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from exporter.clock import Clock, SystemClock
 from exporter.commands import megaraid_rights, unpolled_drives
@@ -25,7 +25,6 @@ from exporter.errors import ConfigError, ReadError, SourceError
 from exporter.linux import device_nodes, topology
 from exporter.printable import printable, with_control_characters
 from exporter.programs.children import Children, SystemChildren
-from exporter.records import dataclass
 from exporter.smart import mmc_drives, polling_plan
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_labels import labels

@@ -10,7 +10,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -42,7 +42,6 @@ from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile, Rw, Sync
 from exporter.probe.results import RoundHistory
 from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyStateRules, steady_state
-from exporter.records import dataclass
 from exporter.report.content import Report
 from exporter.state import StateFile
 

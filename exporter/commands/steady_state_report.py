@@ -6,7 +6,7 @@ limits their range and the slope of a line through them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from exporter.commands import probe_report
@@ -15,7 +15,6 @@ from exporter.measurement import figures
 from exporter.measurement.figures import blocks
 from exporter.probe.profiles import Profile
 from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyStateRules, SteadyWindow
-from exporter.records import dataclass
 from exporter.report.content import Band, Chart, ChartLine, Report, Table
 
 #: The unit of the chart's y axis; empty for IOPS.

@@ -6,12 +6,12 @@ all drives that the daemon ever saw.
 """
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from exporter.drives.health import DriveIdentity
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.linux.topology import Topology
-from exporter.records import dataclass
 from exporter.smart import mmc_drives
 from exporter.smart.drive_labels import labels
 from exporter.smart.inventory import Inventory

@@ -9,6 +9,7 @@ smartctl separates the numbers if its database lists the format, and prints the 
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from exporter.drives import self_test_log
 from exporter.drives.ata_count_table import COUNT_RULES, SPARE_RULES, Counter, CountRule
@@ -18,7 +19,6 @@ from exporter.drives.health import AtaAttribute, DriveHealth, DriveIdentity, Rej
 from exporter.drives.makes import identify_makes
 from exporter.drives.power_loss import ata_power_loss
 from exporter.drives.written_bytes import ata_written
-from exporter.records import dataclass
 
 #: The page and offset of each counter in the device statistics (ACS-4, 9.5). The counters are the
 #: number of reported uncorrectable errors and the number of interface CRC errors.

@@ -11,9 +11,8 @@ To extend the table, add a rule after the other rules of the same counter. The r
 order, and the first matching attribute that contains a valid count is used.
 """
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
-
-from exporter.records import dataclass
 
 #: The fields of `ata.AtaCounts` that the rules fill.
 Counter: TypeAlias = Literal[

@@ -8,7 +8,7 @@ set of attribute ids identifies the controller better than the name of the drive
 controller, run `make drives`, which lists the sets of ids that no row matches (docs/drives.md).
 """
 
-from exporter.records import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

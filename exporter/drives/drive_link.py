@@ -6,10 +6,10 @@ do not report their link. `exporter.linux.links` reads the link of an NVMe drive
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from exporter.drives.fields import Fields, counter_sum
 from exporter.drives.health import RejectedValue
-from exporter.records import dataclass
 
 #: The number of data bits per transmitted bit. SATA, and SAS up to 12 Gb/s, use 8b/10b encoding.
 #: SAS-4, which transmits 22.5 Gb/s, uses 128b/150b encoding (SPL-4).

@@ -7,9 +7,9 @@ that have the defect, so it does not match a drive with fixed firmware. To exten
 """
 
 import re
+from dataclasses import dataclass
 
 from exporter.drives.health import DriveHealth, DriveIdentity
-from exporter.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

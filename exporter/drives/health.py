@@ -5,10 +5,8 @@ mean zero.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
-
-from exporter.records import dataclass
 
 
 class Protocol(str, Enum):

@@ -6,11 +6,11 @@ data is written to the flash.
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from exporter.drives.health import AtaAttribute, DriveIdentity
 from exporter.drives.makes import identify_makes
-from exporter.records import dataclass
 
 #: How the state of the capacitor follows from the attribute. "threshold": it is healthy if the
 #: normalized value is above the threshold. "intel": the same, but the value 11 means unknown.

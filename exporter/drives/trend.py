@@ -6,8 +6,7 @@ The slope of the line is the rate of the counter. The error of the slope is esti
 import itertools
 import math
 from collections.abc import Sequence
-
-from exporter.records import dataclass
+from dataclasses import dataclass
 
 #: Student's t at 95 %, for a two-sided interval of 90 %, for 1 to 30 degrees of freedom
 #: (NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2). For more degrees of freedom the

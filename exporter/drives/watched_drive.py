@@ -5,11 +5,10 @@ drives regularly.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from exporter.drives.firmware import FirmwareIssue
 from exporter.drives.health import DriveHealth, DriveIdentity
-from exporter.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ does not wear.
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from exporter.drives.trend import Point
-from exporter.records import dataclass
 
 DAY = 86400.0
 

@@ -12,9 +12,8 @@ until a formula returns a value. For a new formula, add a name to `Formula` and 
 `wear_formulas.FORMULAS`. `make drives` prints how many real drives confirm each row.
 """
 
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
-
-from exporter.records import dataclass
 
 #: The names of the formulas, which `wear_formulas.FORMULAS` implements.
 Formula: TypeAlias = Literal[

@@ -24,12 +24,12 @@ write amplification has changed, the range also contains the estimate for that r
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
 from exporter.drives.trend import Point, Trend, fit_trend
 from exporter.drives.wear_counter import DAY, WearCounter, WearObservation, observations_since_reset
-from exporter.records import dataclass
 
 
 class WearoutMethod(str, Enum):

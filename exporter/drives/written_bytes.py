@@ -18,7 +18,7 @@ with the count of the kernel, in order to detect a wrong unit.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from exporter.drives.fields import Fields, device_statistic
 from exporter.drives.health import (
@@ -41,7 +41,6 @@ from exporter.drives.written_table import (
     WrittenCounter,
     WrittenRule,
 )
-from exporter.records import dataclass
 
 #: The page and offset of each counter in the device statistics. The counters are the numbers of
 #: logical sectors written and read (ACS-4, 9.5.4).

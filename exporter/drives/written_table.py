@@ -9,9 +9,8 @@ attribute does not show its unit. `make drives` prints how many real drives conf
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
-
-from exporter.records import dataclass
 
 #: The fields of `written_bytes.AtaWritten` that the rules fill.
 WrittenCounter: TypeAlias = Literal["host_read", "host_written", "nand_written"]

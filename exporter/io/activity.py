@@ -6,6 +6,7 @@ The collectors read the attributes of the class.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from exporter.io.accumulators import (
     MAX_WINDOW_SECONDS,
@@ -33,7 +34,6 @@ from exporter.io.verdict import (
     unsaturated_await_limit,
 )
 from exporter.metrics import disk_families as metrics
-from exporter.records import dataclass
 
 #: The exported verdict is the one that lasted longest in this window, in seconds. So a short
 #: disturbance of a second does not change it.

@@ -10,11 +10,10 @@ the values of the state file.
 import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from exporter import untrusted_file
-from exporter.records import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """Accumulates the intervals of the CPUs into counters and maxima."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from exporter.io.accumulators import MAX_WINDOW_SECONDS, MonotonicCounter, RollingMax
 from exporter.io.block_completions import BlockCompletions
@@ -12,7 +12,6 @@ from exporter.io.verdict import (
     softirq_is_saturated,
 )
 from exporter.linux.proc_stat import CpuStat
-from exporter.records import dataclass
 
 
 @dataclass(slots=True)

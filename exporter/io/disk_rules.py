@@ -4,14 +4,13 @@ It is a module of its own, because the agent reads the settings and must not loa
 processes samples. This saves 0.4 MB of its limit of 20 MB.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from exporter.io.baseline import BaselineRules
 from exporter.io.partial_hang import PartialHangRules
 from exporter.io.throttling import ThrottlingRules
 from exporter.io.verdict import SaturationRules, VerdictRules
 from exporter.io.write_falloff import WriteFalloffRules
-from exporter.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

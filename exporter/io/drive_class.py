@@ -1,8 +1,7 @@
 """Records the properties of a block device that the verdicts depend on, such as its class."""
 
+from dataclasses import dataclass
 from enum import Enum
-
-from exporter.records import dataclass
 
 
 class DriveClass(str, Enum):

@@ -7,7 +7,7 @@ methods, because each change replaces the mapping of a drive.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -15,7 +15,6 @@ from exporter import untrusted_file
 from exporter.drives.assessment.failure_cause import predicts_failure
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.verdict import Verdict
-from exporter.records import dataclass
 
 _DAY = 86400.0
 

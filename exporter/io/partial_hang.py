@@ -9,8 +9,7 @@ This module uses no files, no clock and no logs.
 """
 
 from collections.abc import Sequence
-
-from exporter.records import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ series that appears and disappears is of no use in a graph, and a new name is a 
 
 import operator
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from exporter.linux.cgroup import MAX_BYTES, MAX_GROUPS, CgroupIo, ServiceGroup, parse_io_stat
-from exporter.records import dataclass
 
 #: The name of the series with the I/O of all services that are not named.
 OTHER = "other"

@@ -3,10 +3,11 @@
 This module uses no files, no clock and no logs.
 """
 
+from dataclasses import dataclass
+
 from exporter.drives.health import DriveHealth
 from exporter.io.verdict import Verdict
 from exporter.linux.links import LinkSpeed
-from exporter.records import dataclass
 
 #: A link has no spare throughput if the data uses at least this share of its line rate. Frames,
 #: commands and pauses take the rest. Examples of such links are SATA at 1.5 Gb/s with 120 of

@@ -8,9 +8,9 @@ This module uses no files, no clock and no logs.
 """
 
 from collections import deque
+from dataclasses import dataclass
 
 from exporter.io.interval import DiskInterval
-from exporter.records import dataclass
 
 #: The comparison starts again after this many intervals in which the volume was not full. The await
 #: of a volume at its limit may be near the limit for slow requests, so that some are not.

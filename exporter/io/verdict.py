@@ -12,12 +12,11 @@ This module uses no files, no clock and no logs.
 """
 
 from collections.abc import Container, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 
 from exporter.io.drive_class import DriveClass
 from exporter.io.interval import CpuInterval, DiskInterval
-from exporter.records import dataclass
 
 
 class Verdict(str, Enum):

@@ -15,9 +15,9 @@ clock and no logs.
 """
 
 import math
+from dataclasses import dataclass
 
 from exporter.io.interval import DiskInterval
-from exporter.records import dataclass
 
 #: So few more reads, flushes and discards per second never explain a drop of the throughput.
 _OTHERS_PER_SECOND = 5.0

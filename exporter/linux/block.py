@@ -13,11 +13,11 @@ disks or partitions.
 import os
 import re
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from exporter.linux import files
 from exporter.linux.diskstats import SECTOR_BYTES
-from exporter.records import dataclass
 
 #: The smallest unit in which SSDs map their flash, in bytes. A page of 4096 bytes that lies in two
 #: units is slow to write, also on drives that report blocks of 512 bytes.

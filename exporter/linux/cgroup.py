@@ -25,6 +25,7 @@ Examples of paths, and the names that `service_name` returns::
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -32,7 +33,6 @@ from exporter.errors import Faults, LimitReached, NotAvailable, ParseError, Sour
 from exporter.linux import files
 from exporter.linux.files import Parsed
 from exporter.printable import printable
-from exporter.records import dataclass
 
 #: The maximum size of io.stat, in bytes. It has about 100 bytes for each device.
 _MAX_FILE_BYTES = 1 << 20

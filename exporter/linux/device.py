@@ -16,7 +16,7 @@ the documents of the files that they read.
 
 import os
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exporter.errors import SourceError
@@ -28,7 +28,6 @@ from exporter.linux.links import LinkFiles, LinkSpeed
 from exporter.linux.mmc_sysfs import MmcHealth, read_health
 from exporter.linux.pcie import AerFiles, PcieErrors
 from exporter.linux.scsi_sysfs import AtaIdentity, Attachment
-from exporter.records import dataclass
 
 #: The speed of the fastest SATA generation, in Gbit/s: the maximum of a SATA drive at a SAS port.
 _MAX_SATA_GIGABITS = 6.0

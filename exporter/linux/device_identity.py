@@ -4,10 +4,10 @@ The values come from sysfs, without a query to the drive. `nvme_sysfs` and `scsi
 identity of NVMe and SCSI drives.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.linux import files
-from exporter.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,11 @@ controller (a path).
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from exporter.linux import files, pcie, scsi_sysfs
 from exporter.linux.scsi_sysfs import ScsiGeneric
-from exporter.records import dataclass
 
 _SCSI_HOST = re.compile(r"host\d+", re.ASCII)
 _CONTROLLER = re.compile(r"nvme\d+", re.ASCII)

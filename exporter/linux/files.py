@@ -14,12 +14,12 @@ elsewhere, such as at /host in a container.
 import errno
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from exporter.errors import Faults, LimitReached, NotAvailable, ParseError, ReadError, SourceError
-from exporter.records import dataclass
 
 T = TypeVar("T")
 

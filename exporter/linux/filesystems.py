@@ -18,14 +18,13 @@ import errno
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from exporter.linux import files
 from exporter.linux.mountinfo import Mount, Mounts
 from exporter.linux.stack import Stack
-from exporter.records import dataclass
 
 #: The maximum number of filesystems in a topology. This also limits the number of time series. A
 #: host with containers may have thousands of mounts, but has few filesystems.

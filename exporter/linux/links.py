@@ -14,10 +14,10 @@ reports the speed. `read_link` reads these files at each refresh of the topology
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.linux import files
-from exporter.records import dataclass
 
 #: The fraction of a link's bits that carry data, for each line code.
 EFFICIENCY_8B_10B = 8 / 10

@@ -12,13 +12,13 @@ see mmc_std_attrs in drivers/mmc/core/mmc.c.
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from exporter.errors import NotAvailable, ParseError, SourceError
 from exporter.linux import files
 from exporter.linux.files import Parsed
-from exporter.records import dataclass
 
 T = TypeVar("T")
 

@@ -11,12 +11,12 @@ The kernel escapes space, tab, newline and backslash as ``\040``, ``\011``, ``\0
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.errors import Faults, LimitReached, NotAvailable, ParseError, ReadError
 from exporter.linux import files
 from exporter.linux.files import Parsed
-from exporter.records import dataclass
 
 #: The maximum number of mounts of the host. A host with 250 containers has about 2,000.
 _MAX_MOUNTS = 16_384

@@ -8,12 +8,12 @@ https://docs.kernel.org/PCI/pcieaer-howto.html
 """
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.errors import NotAvailable, ParseError, SourceError
 from exporter.linux import files
 from exporter.linux.files import Parsed
-from exporter.records import dataclass
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
 _TOTAL = re.compile(r"^TOTAL_ERR_[A-Z]+[ \t]+(\d{1,20})[ \t]*$", re.ASCII | re.MULTILINE)

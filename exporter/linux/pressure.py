@@ -9,11 +9,11 @@ The text of a file::
     full avg10=0.00 avg60=0.13 avg300=0.96 total=8183134
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.errors import ParseError
 from exporter.linux import files
-from exporter.records import dataclass
 
 #: The totals in the file are in microseconds.
 _MICROSECONDS_PER_SECOND = 1_000_000

@@ -6,12 +6,12 @@ It does no I/O.
 """
 
 import os
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from exporter.errors import ParseError
 from exporter.linux import files
 from exporter.linux.files import COUNTER_END, Parsed
-from exporter.records import dataclass
 
 #: The number of ticks per second (USER_HZ). The unit of the file is one tick. The number is 100 on
 #: x86, ARM and POWER.

@@ -15,12 +15,12 @@ For Linux, SATA and USB drives are SCSI devices too. The sources are:
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from exporter.errors import NotAvailable, ParseError, ReadError
 from exporter.linux import files, links
 from exporter.linux.device_identity import DeviceIdentity, strip_padding
-from exporter.records import dataclass
 
 #: The maximum size of one VPD page, in bytes. sysfs returns at most one memory page per read(2),
 #: and the VPD pages that are read here are far smaller.

@@ -6,12 +6,12 @@ net/core/net-procfs.c defines the columns, and
 https://docs.kernel.org/admin-guide/sysctl/net.html (netdev_budget) explains them.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.errors import ParseError
 from exporter.linux import files
 from exporter.linux.files import Parsed
-from exporter.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ and https://github.com/kdave/btrfs-progs/blob/devel/Documentation/ch-sysfs.rst.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.linux import files
 from exporter.linux.block import BlockDevice
 from exporter.linux.mountinfo import Mount
-from exporter.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

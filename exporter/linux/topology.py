@@ -15,7 +15,7 @@ controller (a path).
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
@@ -29,7 +29,6 @@ from exporter.linux.mountinfo import Mount, Mounts
 from exporter.linux.mysql import mysqld
 from exporter.linux.mysql.mysqld import MysqlServer
 from exporter.linux.stack import Stack
-from exporter.records import dataclass
 
 _NO_ROLES: Mapping[str, Sequence[str]] = MappingProxyType({})
 

@@ -6,7 +6,7 @@ The bytes of a measurement are charged to the drive's life only. They do not red
 probes may write today, because the user consented to them.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exporter import untrusted_file
@@ -20,7 +20,6 @@ from exporter.probe.budget_ledger import FILESYSTEM_FACTOR, Reservation, WriteLi
 from exporter.probe.gate import GateRules
 from exporter.probe.location import Location
 from exporter.probe.probe_directory import ProbeDirectory
-from exporter.records import dataclass
 from exporter.report.formatting import quantity
 
 #: A limit that no load reaches. With --anyway it replaces the guard's limits for load, so that load

@@ -8,7 +8,7 @@ scheduled probes do not wait.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -23,7 +23,6 @@ from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
 from exporter.probe.gate import GateState, Reason, Skip, gate
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.profiles import Profile
-from exporter.records import dataclass
 from exporter.report.formatting import quantity
 from exporter.report.progress import Progress
 

@@ -7,6 +7,7 @@ ends fio.
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.errors import ConfigError, ReadError
@@ -21,7 +22,6 @@ from exporter.probe.gate import Reason
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile
-from exporter.records import dataclass
 
 _GUARD_WORDS: Mapping[Reason, str] = {
     Reason.BUSY: "production needs the device",

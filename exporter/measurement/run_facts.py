@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from exporter.config import Settings
@@ -11,7 +12,6 @@ from exporter.linux import files, topology
 from exporter.linux.topology import Topology
 from exporter.measurement import figures
 from exporter.measurement.session import Measurement
-from exporter.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

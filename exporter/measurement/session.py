@@ -11,7 +11,7 @@ daily budget.
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
@@ -37,7 +37,6 @@ from exporter.probe.fio_run import RunOutcome
 from exporter.probe.location import Location
 from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile, with_engine
-from exporter.records import dataclass
 from exporter.report import delivery
 from exporter.report.content import Report
 from exporter.report.progress import Progress

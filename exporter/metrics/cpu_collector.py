@@ -7,6 +7,7 @@ collected for the host and for control groups: those of mysqld and those in the 
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.errors import LimitReached, NotAvailable, ParseError, SourceError
@@ -24,7 +25,6 @@ from exporter.linux.softnet_stat import SoftnetCounters
 from exporter.metrics import compat_families
 from exporter.metrics import cpu_families as metrics
 from exporter.metrics.desc import Sample
-from exporter.records import dataclass
 
 #: The resources with pressure. These are the names of the files in /proc/pressure.
 _RESOURCES = ("io", "cpu", "memory", "irq")

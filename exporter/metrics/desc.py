@@ -1,9 +1,8 @@
 """Defines metric descriptions, samples and histogram values."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
-
-from exporter.records import dataclass
 
 # Creates a named tuple without calling its own constructor. That call would take most of the time
 # that it takes to create a sample.

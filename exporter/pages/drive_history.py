@@ -1,12 +1,12 @@
 """Reads what is kept about a drive besides its state: wear, results of probes. It reads no file."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from exporter.io.drive_events import DriveEvent
 from exporter.pages.views import DriveFacts, DriveView
 from exporter.probe.slc_results import SlcResult
-from exporter.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ last second is read at each request, while the sampler is locked.
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from exporter import __version__
@@ -32,7 +33,6 @@ from exporter.pages.views import (
     Mounted,
     Todo,
 )
-from exporter.records import dataclass
 from exporter.smart.drive_problems import CheckThresholds, Status, problems
 
 if TYPE_CHECKING:

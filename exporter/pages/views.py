@@ -1,14 +1,13 @@
 """The values that the pages show. Each record is a snapshot; None means unknown."""
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.drive_class import DriveClass
 from exporter.io.services import ServiceRate
 from exporter.io.verdict import Verdict
 from exporter.linux.block import QueueSettings
-from exporter.records import dataclass
 from exporter.smart.drive_problems import Problem, Status
 
 

@@ -7,11 +7,10 @@ killed, and is charged in full. This module does no I/O.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from exporter.errors import ParseError
-from exporter.records import dataclass
 
 #: The version of the file format.
 VERSION = 1

@@ -18,7 +18,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from exporter.probe.cliff_result import CacheCliff, CliffResult, WritePhase
@@ -29,7 +29,6 @@ from exporter.probe.step_fit import (
     smoothed_logs,
     squared_deviations,
 )
-from exporter.records import dataclass
 
 MIB = 1 << 20
 GIB = 1 << 30

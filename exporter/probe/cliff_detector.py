@@ -6,10 +6,10 @@ The end of the cache is a sudden and lasting fall of the speed, called a cliff; 
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from exporter.probe.cache_cliff import GIB, CliffRules, TraceSample, cache_cliff
 from exporter.probe.cliff_result import CacheCliff, CliffResult
-from exporter.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,8 @@
 The daemon shows saved results, and needs the computation only while a probe runs.
 """
 
+from dataclasses import dataclass
 from enum import Enum
-
-from exporter.records import dataclass
 
 
 class CliffResult(str, Enum):

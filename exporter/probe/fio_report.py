@@ -9,13 +9,12 @@ import math
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from exporter.drives.fields import Fields, Json
 from exporter.errors import ParseError
 from exporter.programs import command
-from exporter.records import dataclass
 
 #: fio's exit status after it caught a signal. Its report covers the time until the signal.
 _TERMINATED_STATUS = 128

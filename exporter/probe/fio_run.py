@@ -6,6 +6,7 @@ that arose outside the device, for example in a busy CPU.
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Literal
@@ -22,7 +23,6 @@ from exporter.probe.host_lock import HostLock
 from exporter.probe.production_load import GuardReading, GuardSampler
 from exporter.probe.profiles import Profile
 from exporter.programs.child import End, Finished
-from exporter.records import dataclass
 
 #: Interval between two samples of the guard, in seconds. It is short, so that a probe that disturbs
 #: production ends at once.

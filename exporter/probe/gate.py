@@ -6,10 +6,9 @@ few operations (a minimal run). This module does no I/O.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from operator import or_
-
-from exporter.records import dataclass
 
 
 class Reason(str, Enum):

@@ -4,13 +4,13 @@ Probes may run in a directory if they measure a local drive there and do no harm
 """
 
 import os
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from exporter.errors import ReadError, SourceError
 from exporter.linux import files, mountinfo
 from exporter.linux.topology import Topology
-from exporter.records import dataclass
 
 #: The filesystem types, grouped by how they write. Those in the first group overwrite blocks in
 #: place, on a local block device.

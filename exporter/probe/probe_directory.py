@@ -5,7 +5,7 @@ It finds the directory's drives, reads their state and load, and records the res
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exporter.clock import Clock
@@ -33,7 +33,6 @@ from exporter.probe.production_load import (
 from exporter.probe.profiles import Profile
 from exporter.probe.results import DirectoryResults, ProfileResults, Round, RoundHistory
 from exporter.probe.schedule import ProbeSchedule
-from exporter.records import dataclass
 
 #: A filling of at most this many bytes runs at its limited rate although a server without pressure
 #: information waits for I/O. It is the file of the default profiles, which is written once.

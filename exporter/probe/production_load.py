@@ -8,7 +8,7 @@ least one task waited for I/O), and stalled is PSI "full" (all tasks waited).
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from exporter.clock import Clock
@@ -17,7 +17,6 @@ from exporter.linux import cgroup, diskstats, files, pressure, task_states
 from exporter.linux.diskstats import SECTOR_BYTES, DiskStats
 from exporter.linux.mysql.mysqld import MysqlServer
 from exporter.probe.gate import GateRules, GateState, GuardSample
-from exporter.records import dataclass
 
 #: The intervals in seconds over which the gate averages the device's busy time, and the I/O
 #: pressure of the host and of mysqld's control groups.

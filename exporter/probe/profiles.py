@@ -7,12 +7,11 @@ between runs with equal parameters, so the parameters are labels of the metrics.
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Any
 
 from exporter.errors import ConfigError
-from exporter.records import dataclass
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 

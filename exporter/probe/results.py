@@ -7,7 +7,7 @@ form a series. The rounds of each series are kept over restarts of the daemon.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, astuple, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from typing import Any
 
 from exporter import untrusted_file
@@ -25,7 +25,6 @@ from exporter.probe.steady_state import (
     SteadyWindow,
     steady_state,
 )
-from exporter.records import dataclass
 
 #: How long the time of a run is kept after its end, in seconds. The daemon's sampler of disk
 #: counters needs it when it processes its readings, which is at most 20 s later.

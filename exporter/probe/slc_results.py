@@ -11,7 +11,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
 
@@ -20,7 +20,6 @@ from exporter.drives.fields import Fields
 from exporter.errors import ParseError, ReadError, SourceError
 from exporter.linux.files import Parsed
 from exporter.probe.cliff_result import CacheCliff, CliffResult, WritePhase
-from exporter.records import dataclass
 from exporter.untrusted_file import UnusableFile
 
 #: The version of the file format.

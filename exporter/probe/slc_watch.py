@@ -8,7 +8,7 @@ used, which includes the writes of other processes.
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exporter.clock import Clock
@@ -31,7 +31,6 @@ from exporter.probe.profiles import Profile
 from exporter.probe.slc_results import SlcResult
 from exporter.probe.write_counters import WriteCounters
 from exporter.programs.child import End, Finished
-from exporter.records import dataclass
 
 log = logging.getLogger(__name__)
 

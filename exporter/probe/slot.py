@@ -10,7 +10,7 @@ kill. The caller must hold the host lock all the time.
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exporter.clock import Clock
@@ -26,7 +26,6 @@ from exporter.probe.probe_directory import ProbeDirectory
 from exporter.probe.profiles import Profile
 from exporter.probe.results import ProbeWindows
 from exporter.probe.slc_watch import SLC_PROFILE
-from exporter.records import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,8 @@ falls by at most 10 % of the average. This module does no I/O.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
-
-from exporter.records import dataclass
 
 #: The smallest and the largest valid value of a round. Other values are not measurements and are
 #: ignored. Sums of valid values stay finite.

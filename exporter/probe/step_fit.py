@@ -7,8 +7,7 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-
-from exporter.records import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

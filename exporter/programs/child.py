@@ -10,10 +10,8 @@ import os
 import select
 import signal
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
-
-from exporter.records import dataclass
 
 _CHUNK_BYTES = 1 << 16
 

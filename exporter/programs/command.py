@@ -7,13 +7,13 @@ import errno
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from exporter.clock import SystemClock
 from exporter.errors import CommandError
 from exporter.programs.child import End, Finished
 from exporter.programs.children import SystemChildren
-from exporter.records import dataclass
 
 #: Limit of a program's output in bytes. A program that prints more is killed.
 _MAX_OUTPUT_BYTES = 1 << 20

@@ -16,6 +16,7 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from exporter.drives.fields import Json
@@ -24,7 +25,6 @@ from exporter.errors import ParseError, ReadError
 from exporter.reading import nvme_cli
 from exporter.reading.document_part import DocumentPart as _Part
 from exporter.reading.document_part import is_introduction, json_after_text, unknown_text
-from exporter.records import dataclass
 from exporter.report.formatting import quantity
 from exporter.smart.smartctl import decoded, with_other_text
 

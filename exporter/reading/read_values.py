@@ -1,7 +1,7 @@
 """Interprets one document for the command `read`: its values as metrics, with their sources."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from exporter.drives.fields import Fields, Json
@@ -13,7 +13,6 @@ from exporter.drives.watched_drive import WatchedDrive
 from exporter.metrics import catalogue, smart_collector
 from exporter.metrics import smart_families as metrics
 from exporter.reading.read_input import Document
-from exporter.records import dataclass
 
 #: The prefix of the metric families whose names are the keys of the output.
 PREFIX = "ssd_smart_"

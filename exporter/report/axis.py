@@ -6,8 +6,8 @@ are named ranges on the y axis.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
-from exporter.records import dataclass
 from exporter.report.content import Chart
 from exporter.report.formatting import MAX_VALUE, prefixed, quantity
 

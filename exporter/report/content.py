@@ -6,11 +6,9 @@
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any
-
-from exporter.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

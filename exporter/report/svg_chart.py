@@ -14,11 +14,10 @@ No library in pure Python meets the requirements:
 import itertools
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from xml.etree import ElementTree as ET
 
 from exporter.printable import printable
-from exporter.records import dataclass
 from exporter.report.axis import Axis, Point, drawable, x_axis, x_words, y_axis, y_words
 from exporter.report.content import Chart, ChartLine, Mark
 from exporter.report.formatting import MAX_VALUE, columns, quantity

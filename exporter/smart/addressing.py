@@ -6,6 +6,7 @@ which a RAID controller or a USB dock selects one of the drives behind one path.
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations, product
 from typing import NamedTuple
 
@@ -14,7 +15,6 @@ from exporter.drives.health import DriveIdentity
 from exporter.errors import ConfigError
 from exporter.linux import device_nodes
 from exporter.linux.device_nodes import DeviceNodes
-from exporter.records import dataclass
 from exporter.smart.smartctl import Address
 
 #: Device types with several drives behind one path. A number in the type selects one of them:

@@ -10,13 +10,12 @@ second scan is called a listing here.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from exporter.drives.health import Protocol
 from exporter.linux import device_nodes, files, scsi_sysfs
 from exporter.linux.device_nodes import DeviceNodes
-from exporter.records import dataclass
 from exporter.smart import addressing
 from exporter.smart.addressing import AttachmentPoint
 from exporter.smart.drive_labels import labels

@@ -6,6 +6,7 @@ same as those of the alerts. The module does no I/O.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import IntEnum
 
 from exporter.drives.assessment.failure_cause import (
@@ -19,7 +20,6 @@ from exporter.drives.assessment.failure_cause import (
 from exporter.drives.firmware import FirmwareIssue
 from exporter.drives.health import AtaAttribute, DriveHealth, Endurance, EnduranceSource
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.records import dataclass
 
 _HOUR = 3600.0
 _DAY = 24 * _HOUR

@@ -6,7 +6,7 @@ saves the inventory in its state file.
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from exporter import untrusted_file
@@ -17,7 +17,6 @@ from exporter.drives.drive_identity import (
     usable_wwn,
 )
 from exporter.drives.health import DriveIdentity
-from exporter.records import dataclass
 from exporter.smart.smartctl import Address
 
 log = logging.getLogger(__name__)

@@ -6,12 +6,11 @@ not answer has failed only if something shows that it is there.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from exporter.linux.device import Device
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.device_nodes import DeviceNodes
-from exporter.records import dataclass
 from exporter.smart import addressing
 from exporter.smart.smartctl import Address
 

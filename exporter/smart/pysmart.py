@@ -11,11 +11,11 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 from exporter.errors import NotAvailable, ParseError
-from exporter.records import dataclass
 
 #: Limits of the text that is parsed: characters of a line, and number of lines. The rest is
 #: dropped. smartctl prints less, even with all logs.

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from exporter.drives import self_test_log as log
@@ -11,7 +12,6 @@ from exporter.drives.fields import Fields
 from exporter.drives.smartctl_text import text_report
 from exporter.errors import CommandError, NotAvailable, ParseError
 from exporter.programs.command import Completed, StatusRunner
-from exporter.records import dataclass
 from exporter.smart import pysmart
 from exporter.smart.smartctl import OLDEST, Address, too_old, version
 

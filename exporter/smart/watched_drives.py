@@ -4,12 +4,11 @@ What a drive does not report is taken from the kernel, or from the inventory (th
 ever seen). The module does no I/O.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from exporter.drives.health import DriveHealth, DriveIdentity
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.linux.device_identity import DeviceIdentity
-from exporter.records import dataclass
 from exporter.smart.drive_record import DriveRecord
 from exporter.smart.inventory import KnownDrive
 from exporter.smart.smartctl import Address

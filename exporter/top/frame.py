@@ -1,12 +1,11 @@
 """What one refresh of `top` shows: the host, its drives, and their last five minutes. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from exporter.io.services import ServiceRate
 from exporter.io.verdict import Verdict
-from exporter.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ the busiest services.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from exporter.io.services import ServiceRate
 from exporter.io.verdict import Verdict
-from exporter.records import dataclass
 from exporter.top.frame import DriveLine
 from exporter.top.spans import Line, Span, Style, compact, fitted, line, milliseconds, percent
 from exporter.top.sparkline import sparkline

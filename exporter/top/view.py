@@ -1,12 +1,11 @@
 """What the user chose: order, filter, selected drive, and which parts are shown. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
 from exporter.io.verdict import Verdict
-from exporter.records import dataclass
 from exporter.top.frame import DriveLine
 
 #: The longest filter text, in characters.

@@ -10,10 +10,10 @@ are dropped.
 
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.drives.wear_counter import DAY, WearObservation, observations_of_one
-from exporter.records import dataclass
 from exporter.wear.wear_database import DRIVES, WearDatabase, storable
 
 log = logging.getLogger(__name__)

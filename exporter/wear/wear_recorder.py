@@ -7,6 +7,7 @@ other drives. Other threads therefore put observations into a queue, and one thr
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from exporter.drives.wear_counter import WearObservation
@@ -16,7 +17,6 @@ from exporter.drives.wearout import (
     estimate_wearout,
     missing_reason,
 )
-from exporter.records import dataclass
 from exporter.wear.wear_year import WearYear
 
 if TYPE_CHECKING:

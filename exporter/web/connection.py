@@ -8,10 +8,10 @@ import enum
 import socket
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from exporter.records import dataclass
 from exporter.web import http_message
 from exporter.web.client_network import network_of
 from exporter.web.http_message import BadRequest, RenderedResponse, Request, Response

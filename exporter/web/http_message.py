@@ -7,12 +7,12 @@ server and the server could disagree about the end of a request (request smuggli
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import NamedTuple
 
 from exporter.errors import ExporterError
 from exporter.printable import printable
-from exporter.records import dataclass
 
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP/(\d)\.(\d)")
 # strip() removes white space around a value later. A pattern for it would take quadratic time.

@@ -1,8 +1,6 @@
 """Limits the rate of requests, as `rate_limit` in the web configuration requires."""
 
-from dataclasses import field
-
-from exporter.records import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)

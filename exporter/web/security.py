@@ -4,11 +4,11 @@ import logging
 import os
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from exporter.errors import ConfigError
-from exporter.records import dataclass
 from exporter.web.rate_limit import RateLimit
 
 if TYPE_CHECKING:

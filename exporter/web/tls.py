@@ -10,12 +10,12 @@ import os
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, TypeVar
 
 from exporter.errors import ConfigError
-from exporter.records import dataclass
 from exporter.web import config_file
 from exporter.web.transport import CHUNK_BYTES, Transport
 

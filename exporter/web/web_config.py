@@ -10,13 +10,12 @@ This module imports PyYAML, which takes 2 MB of memory. Import it only if a file
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
 from exporter.errors import ConfigError
-from exporter.records import dataclass
 from exporter.web import config_file
 
 _TLS_KEYS = frozenset(

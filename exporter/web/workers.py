@@ -9,8 +9,7 @@ import atexit
 import threading
 import time
 from collections.abc import Callable
-
-from exporter.records import dataclass
+from dataclasses import dataclass
 
 #: Maximum number of clients of which the last turn is remembered. It is more than can wait at the
 #: same time, and takes 0.1 MB. The client whose last turn is oldest is forgotten first.

@@ -29,7 +29,6 @@ ALLOWED = {
     *(f"exporter.io.{name}" for name in PURE),
     *("exporter.drives.health", "exporter.linux.diskstats", "exporter.linux.links"),
     "exporter.linux.proc_stat",
-    "exporter.records",
     "exporter.linux.device_identity",
     "exporter.linux.files",
     "exporter.linux.pressure",

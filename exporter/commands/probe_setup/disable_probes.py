@@ -6,6 +6,7 @@ call completes one that was killed.
 
 import argparse
 import sys
+from dataclasses import dataclass
 from typing import TextIO
 
 from exporter.commands.probe_setup import exporter_service, settings_text, system_files
@@ -16,7 +17,6 @@ from exporter.config import Settings
 from exporter.errors import ConfigError
 from exporter.printable import printable
 from exporter.programs.command import Runner, SystemRunner
-from exporter.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
@@ -36,7 +37,6 @@ from exporter.probe import location
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
 from exporter.probe.profiles import Profile
 from exporter.programs.command import Runner, SystemRunner
-from exporter.records import dataclass
 from exporter.report.formatting import quantity
 
 #: The configuration file that the unit reads, below the root directory.

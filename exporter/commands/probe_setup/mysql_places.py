@@ -1,11 +1,11 @@
 """Chooses directories for probes on the filesystems of MySQL. The module is pure."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from exporter.linux.mountinfo import is_inside
 from exporter.linux.topology import StorageRole
-from exporter.records import dataclass
 
 #: The roles whose latency MySQL waits for: pages of the data, and commits to the redo log.
 _ROLES = ("mysql-data", "mysql-redo")

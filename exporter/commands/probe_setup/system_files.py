@@ -10,13 +10,13 @@ import contextlib
 import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from exporter import privileges, untrusted_file
 from exporter.errors import ConfigError
 from exporter.measurement import ownership
 from exporter.probe import probe_file
-from exporter.records import dataclass
 
 #: The drop-in below the root directory, and its first line.
 _DROP_IN = "etc/systemd/system/ssd-exporter.service.d/probe.conf"

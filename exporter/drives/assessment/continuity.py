@@ -9,12 +9,11 @@ value that three successive polls confirm is the new one to continue.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from exporter.drives.assessment.log_judgement import MAX_BYTES_PER_SECOND, invalid, unusable
 from exporter.drives.health import DriveHealth, RejectedValue, RejectionKind, WrittenBytes
-from exporter.records import dataclass
 
 #: The number of successive polls with which a discontinuous value is accepted.
 _CONFIRMATIONS = 3

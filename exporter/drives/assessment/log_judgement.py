@@ -7,7 +7,7 @@ is not used, and the others are.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from exporter.drives.fields import MAX_CELSIUS, MIN_CELSIUS, Fields, Json, counter
 from exporter.drives.health import (
@@ -17,7 +17,6 @@ from exporter.drives.health import (
     RejectedValue,
     RejectionKind,
 )
-from exporter.records import dataclass
 
 _NVME_LOG = "nvme_smart_health_information_log"
 _SCSI_LOG = "scsi_error_counter_log"

@@ -12,11 +12,11 @@ kept, and no error quotes a line.
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from exporter.errors import Faults, LimitReached, ParseError
 from exporter.linux import files
 from exporter.linux.files import Parsed
-from exporter.records import dataclass
 
 #: The options that set a directory or the port, or that decide whether a directory is used.
 KNOWN_OPTIONS = frozenset(

@@ -9,6 +9,7 @@ Command lines may contain passwords. Therefore only the options in
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.errors import Faults, LimitReached, NotAvailable, ReadError
@@ -19,7 +20,6 @@ from exporter.linux.mysql import mysql_directories, mysqld_processes
 from exporter.linux.mysql.mysql_directories import RoleDirectory
 from exporter.linux.mysql.mysqld_processes import ServerProcess
 from exporter.linux.mysql.option_files import OptionFileReader
-from exporter.records import dataclass
 
 #: The maximum size of the mounts of a mount namespace other than that of process 1, in bytes, and
 #: of all of them together. A container has a few KiB, and any user can create a namespace with

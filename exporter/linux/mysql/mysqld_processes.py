@@ -19,12 +19,12 @@ So a server that systemd or a container engine started is selected, whatever oth
 import os
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.errors import Faults, LimitReached, NotAvailable, ReadError
 from exporter.linux import files
 from exporter.linux.files import Parsed
-from exporter.records import dataclass
 
 #: The names of the server processes.
 SERVER_NAMES = frozenset({"mysqld", "mysqld-debug", "mariadbd"})

@@ -10,13 +10,12 @@ import json
 import math
 import zlib
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from exporter.errors import ParseError
 from exporter.json_values import require_few_values
 from exporter.programs.child import Finished
-from exporter.records import dataclass
 from exporter.smart import smartctl
 from exporter.smart.polling.poll_result import has_exited, poll_result
 from exporter.smart.smartctl import Address, Form

@@ -1,13 +1,12 @@
 """Records the polls of each address, and decides which of the addresses of one drive is polled."""
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from exporter.drives.drive_identity import identify
 from exporter.drives.fields import Fields, Json
 from exporter.drives.health import DriveIdentity
 from exporter.linux.device_nodes import DeviceNodes
-from exporter.records import dataclass
 from exporter.smart import addressing
 from exporter.smart.addressing import Answer, deduplicated
 from exporter.smart.polling.poll_document import PollDocument

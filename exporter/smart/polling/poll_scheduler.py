@@ -8,12 +8,12 @@ or docstring says otherwise.
 import math
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from exporter.clock import Clock
 from exporter.errors import CommandError
 from exporter.programs.child import End, Finished
 from exporter.programs.children import Children
-from exporter.records import dataclass
 from exporter.smart import smartctl
 from exporter.smart.polling.poll_document import PollDocument, poll_document
 from exporter.smart.polling.poll_timing import AdapterQueue, DueQueue, PolledDrive, State, Target

@@ -11,11 +11,10 @@ import math
 import zlib
 from collections import deque
 from collections.abc import Hashable
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, TypeVar
 
-from exporter.records import dataclass
 from exporter.smart import smartctl
 from exporter.smart.polling.poll_result import PollResult
 from exporter.smart.smartctl import Address, Form, Logs

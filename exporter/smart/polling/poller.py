@@ -6,7 +6,7 @@ receiver of the documents differs.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from exporter.clock import Clock
@@ -14,7 +14,6 @@ from exporter.drives.health import DriveIdentity, Protocol
 from exporter.linux import files
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.programs.children import Children
-from exporter.records import dataclass
 from exporter.smart import addressing, discovery, smartctl
 from exporter.smart.discovery import Candidate, Override, Selection
 from exporter.smart.polling.poll_document import Heartbeat, PollDocument
