@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench import machine, page, probe, programs, smart, web
+from bench import against, machine, page, probe, programs, smart, web
 from bench.kernel import Kernel
 from bench.machine import slowness
 from bench.programs import Program
@@ -45,9 +45,15 @@ def main() -> int:
     parser.add_argument("--probe", action="store_true", help="only probes")
     parser.add_argument("--web", action="store_true", help="only scrapes during attacks")
     parser.add_argument("--page", action="store_true", help="only the live page")
+    parser.add_argument(
+        "--against",
+        type=Path,
+        metavar="DIR",
+        help="only the ratios to another checkout, in alternating pairs (45 minutes)",
+    )
     chosen = parser.parse_args()
     scale = 0.1 if chosen.quick else 1.0
-    is_all = not (chosen.smart or chosen.probe or chosen.web or chosen.page)
+    is_all = not (chosen.smart or chosen.probe or chosen.web or chosen.page or chosen.against)
     rows: list[Row] = [machine.row()]
     if is_all or chosen.smart:
         rows += smart.rows(scale)
@@ -57,6 +63,8 @@ def main() -> int:
         rows += web.rows(scale)
     if is_all or chosen.page:
         rows += page.rows(scale)
+    if chosen.against:
+        rows += against.rows(chosen.against.resolve(), scale)
     if is_all:
         rows += [
             *_scrapes(scale),

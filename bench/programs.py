@@ -15,9 +15,10 @@ from bench.kernel import Kernel
 from tests.unit_file import UnitFile
 
 COMMAND = (sys.executable, "-m", "exporter")
-_CHECKOUT = str(Path(__file__).parents[1])
+CHECKOUT = Path(__file__).parents[1]
 _START = (
-    f"import sys; sys.path.append({_CHECKOUT!r}); from exporter.cli import main; sys.exit(main())"
+    f"import sys; sys.path.append({str(CHECKOUT)!r}); "
+    "from exporter.cli import main; sys.exit(main())"
 )
 #: Equivalent of the launcher of the packages (packaging/install.sh).
 LAUNCHER = (sys.executable, "-I", "-S", "-c", _START)
@@ -87,8 +88,8 @@ def rss_megabytes(pid: int) -> float:
 
 
 @contextlib.contextmanager
-def ours(kernel: Kernel, state: Path, *flags: str) -> Iterator[Program]:
-    """Runs ssd-exporter."""
+def ours(kernel: Kernel, state: Path, *flags: str, checkout: Path = CHECKOUT) -> Iterator[Program]:
+    """Runs ssd-exporter, by default that of this checkout."""
     port = _free_port()
     argv = [
         *COMMAND,
@@ -99,7 +100,7 @@ def ours(kernel: Kernel, state: Path, *flags: str) -> Iterator[Program]:
         "--log.level=error",
         *flags,
     ]
-    with _running("ssd-exporter", argv, port) as program:
+    with _running("ssd-exporter", argv, port, checkout) as program:
         yield program
 
 
@@ -126,8 +127,13 @@ def node_exporter(kernel: Kernel) -> Iterator[Program]:
 
 
 @contextlib.contextmanager
-def _running(name: str, argv: Sequence[str], port: int) -> Iterator[Program]:
-    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, env=os.environ | _ENVIRONMENT)
+def _running(
+    name: str, argv: Sequence[str], port: int, directory: Path = CHECKOUT
+) -> Iterator[Program]:
+    # `python -m` imports the package in the working directory.
+    process = subprocess.Popen(
+        argv, cwd=directory, stdout=subprocess.DEVNULL, env=os.environ | _ENVIRONMENT
+    )
     try:
         _await_port(process, port, name)
         yield Program(name, process.pid, port)
@@ -137,12 +143,12 @@ def _running(name: str, argv: Sequence[str], port: int) -> Iterator[Program]:
 
 
 def _await_port(process: "subprocess.Popen[bytes]", port: int, name: str) -> None:
-    for _ in range(200):
+    for _ in range(1000):
         if process.poll() is not None:
             raise RuntimeError(f"{name} ended with {process.returncode}")
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.1):
             return
-        time.sleep(0.1)
+        time.sleep(0.02)
     raise RuntimeError(f"{name} does not listen")
 
 

@@ -125,7 +125,7 @@ def _collections(times: int) -> Iterator[Row]:
     """Measures the first poll of all drives, which a poller runs at its start."""
     taken: dict[str, list[float]] = {"at once": [], "daemon": [], "agent": []}
     most = 0
-    with _drives(DRIVES) as (drives, kernel, root):
+    with simulated_drives(DRIVES) as (drives, kernel, root):
         for number in range(times):
             show_progress(f"24 drives, {number + 1} of {times}")
             taken["at once"].append(drives.all_at_once())
@@ -144,7 +144,7 @@ def _collections(times: int) -> Iterator[Row]:
 
 
 def _daemon_of_24(seconds: float) -> Iterator[Row]:
-    with _drives(DRIVES) as (drives, kernel, root):
+    with simulated_drives(DRIVES) as (drives, kernel, root):
         with _idle_and_busy(drives, kernel, root, _OFTEN) as (idle, busy):
             cpu = _cpu_per_poll(drives, idle, busy, seconds, "24 drives")
             most = _MAX_CPU_SECONDS * slowness()
@@ -167,7 +167,7 @@ def _daemon_of_24(seconds: float) -> Iterator[Row]:
 def _growth(seconds: float) -> Iterator[Row]:
     cpu = {}
     for count in (100, 1000):
-        with _drives(count) as (drives, kernel, root):
+        with simulated_drives(count) as (drives, kernel, root):
             with _idle_and_busy(drives, kernel, root, _MANY) as (idle, busy):
                 cpu[count] = _cpu_per_poll(drives, idle, busy, seconds, f"{count} drives")
                 for _ in range(3):
@@ -183,7 +183,7 @@ def _growth(seconds: float) -> Iterator[Row]:
 
 def _agent(seconds: float) -> Iterator[Row]:
     with ExitStack() as stack:
-        drives, kernel, root = stack.enter_context(_drives(DRIVES))
+        drives, kernel, root = stack.enter_context(simulated_drives(DRIVES))
         agent = stack.enter_context(_smart_agent(drives, kernel, root / "agent", _OFTEN))
         show_progress("the agent's memory")
         drives.await_ended(DRIVES)
@@ -269,11 +269,21 @@ def _series_per_drive(daemon: Program) -> float:
 
 
 @contextmanager
-def _drives(count: int) -> Iterator[tuple[Drives, Kernel, Path]]:
+def simulated_drives(count: int) -> Iterator[tuple[Drives, Kernel, Path]]:
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         kernel = stack.enter_context(Kernel(root / "host", count, min(count, 50)))
         yield Drives(root / "smartctl.d", count), kernel, root
+
+
+@contextmanager
+def polling_daemon(
+    drives: Drives, kernel: Kernel, directory: Path, checkout: Path
+) -> Iterator[Program]:
+    """Runs the daemon of a checkout, which polls all drives itself every 20 seconds."""
+    flags = _flags(drives, directory, _MANY, "exec")
+    with programs.ours(kernel, directory / "state", *flags, checkout=checkout) as program:
+        yield program
 
 
 @contextmanager

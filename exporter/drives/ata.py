@@ -7,6 +7,7 @@ smartctl separates the numbers if its database lists the format, and prints the 
 """
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -268,7 +269,8 @@ def _attribute(row: Fields) -> AtaAttribute | None:
         return None
     return AtaAttribute(
         id=number,
-        name=row.text("name") or "Unknown_Attribute",
+        # All drives use the same names and flags. Interned, each takes memory once.
+        name=sys.intern(row.text("name") or "Unknown_Attribute"),
         raw=raw,
         raw_text=row.text("raw", "string") or "",
         value=row.integer("value", maximum=255),
@@ -276,7 +278,7 @@ def _attribute(row: Fields) -> AtaAttribute | None:
         threshold=row.integer("thresh", maximum=255),
         failed=row.text("when_failed") or "",
         prefailure=row.flag("flags", "prefailure") or False,
-        flags=row.text("flags", "string") or "",
+        flags=sys.intern(row.text("flags", "string") or ""),
     )
 
 

@@ -293,7 +293,7 @@ def cpu_interval(
         # The times are rounded to whole ticks. Otherwise binary rounding errors would decide which
         # of two equally loaded CPUs has the largest softirq share.
         elapsed = [
-            round((b - a) * TICKS_PER_SECOND) if b > a else 0
+            int((b - a) * TICKS_PER_SECOND + 0.5) if b > a else 0  # round() takes twice the time
             for a, b in zip(before, times, strict=True)
         ]
         if (ticks := sum(elapsed)) <= 0:

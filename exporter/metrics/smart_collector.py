@@ -107,7 +107,13 @@ class SmartCollector:
                     raw_attributes=settings.raw_attributes,
                     attribute_values=settings.attribute_values,
                 )
-                cached = inputs, [*identity_samples(drive, described), *drive_part]
+                # Most families have the same labels. The samples share them, to save memory.
+                known: dict[tuple[str, ...], tuple[str, ...]] = {}
+                parts = [*identity_samples(drive, described), *drive_part]
+                shared = [
+                    Sample(s.desc, known.setdefault(s.labels, s.labels), s.value) for s in parts
+                ]
+                cached = inputs, shared
             self._cache[key] = cached
             result += cached[1]
         heartbeat = self._health.drives.heartbeat

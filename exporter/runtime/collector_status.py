@@ -118,6 +118,9 @@ class CollectorStatus:
                 result = self._parts[collector, part] = CollectorResult()
             was_successful, result.success = result.success, not problems
             result.seconds = seconds
+            if was_successful and not problems:
+                result.message = ""
+                return
             for reason in {problem.reason for problem in problems}:
                 result.errors[reason] = result.errors.get(reason, 0) + 1
             last_message, result.message = result.message, str(problems[0]) if problems else ""

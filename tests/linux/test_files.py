@@ -283,3 +283,25 @@ def test_path_above_path_max_is_unchanged(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     long = "/a" * 65_000
     assert long == files.resolve_symlinks(tmp_path, long)
+
+
+@pytest.mark.parametrize("name", ["stat", "pressure/io"])
+def test_one_read_returns_a_kernel_file_that_is_generated_at_once(name: str) -> None:
+    whole = files.read(Path("/proc", name)).splitlines()
+    single = files.decode(files.OpenFile(Path("/proc", name), is_single=True).read()).splitlines()
+    assert [line.split()[0] for line in whole] == [line.split()[0] for line in single]
+
+
+@pytest.mark.parametrize("size", [0, 1, (1 << 16) - 1, 1 << 16, 200_000])
+def test_one_read_of_a_longer_file_is_followed_by_others(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "stat"
+    path.write_bytes(b"x" * size)
+    file = files.OpenFile(path, is_single=True)
+    assert [size, size] == [len(file.read().content) for _ in range(2)]
+
+
+def test_one_read_respects_the_limit(tmp_path: Path) -> None:
+    path = tmp_path / "stat"
+    path.write_bytes(b"x" * 101)
+    assert files.OpenFile(path, 100, is_single=True).read().error is not None
+    assert files.OpenFile(path, 101, is_single=True).read().error is None

@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from prometheus_client.utils import floatToGoString
 
 from exporter.families import catalogue, disk_families
-from exporter.families.desc import Buckets, MetricDesc, Sample
+from exporter.families.desc import Buckets, MetricDesc, Sample, SampleBlock, each_sample
 from exporter.metrics.exposition import render
 from exporter.runtime.printable import printable
 
@@ -305,3 +305,43 @@ def test_bucket_weights_are_rounded_to_integers() -> None:
     (family,) = parse_openmetrics(render([sample], openmetrics=True).decode())
     assert [1, 3, 4, 6, 7, 8, 10, 11, 13, 14] == [line.value for line in family.samples[:10]]
     assert [3.25, 14] == [line.value for line in family.samples[10:]]
+
+
+def test_a_block_is_rendered_like_its_samples() -> None:
+    buckets = [Buckets((1.0, 0.5, n), float(n)) for n in range(300)]
+    devices = [(f'sd"{n}%',) for n in range(300)]
+    blocks: list[Sample | SampleBlock] = [
+        COUNTER.block(devices, [1.5] * 300),
+        HISTOGRAM.block(devices, buckets),
+        GAUGE.block([("sda", "read"), ("sdb", "read")], [None, 2]),
+        BARE(1),
+    ]
+    for openmetrics in (False, True):
+        for _ in range(2):
+            # The second page is rendered with the cached text of the first one.
+            page = render(blocks, openmetrics=openmetrics)
+            assert render(each_sample(blocks), openmetrics=openmetrics) == page
+    assert 'device="sdb"' in page.decode()
+    assert 'device="sda"' not in page.decode()
+
+
+def test_a_block_without_a_value_has_no_family() -> None:
+    assert b"" == render([COUNTER.block([("sda",)], [None])], openmetrics=False)
+
+
+def test_a_family_may_have_blocks_and_samples() -> None:
+    parts: list[Sample | SampleBlock] = [
+        COUNTER.block([("sda",), ("sdb",)], [1, 2]),
+        BARE(1),
+        COUNTER(3, "sdc"),
+        COUNTER.block([("sdb",)], [7]),
+    ]
+    once = [COUNTER(1, "sda"), COUNTER(7, "sdb"), COUNTER(3, "sdc"), BARE(1)]
+    assert render(once, openmetrics=True) == render(parts, openmetrics=True)
+
+
+def test_a_block_has_a_value_for_each_series() -> None:
+    with pytest.raises(ValueError, match="1 values of 2 series"):
+        COUNTER.block([("sda",), ("sdb",)], [1])
+    with pytest.raises(TypeError, match="labels"):
+        COUNTER.block([("sda", "read")], [1])
