@@ -25,7 +25,8 @@ PURE = (
 #: Modules that a pure module may import from the standard library and from the exporter. Those of
 #: `linux` and `drives` are used for their records and constants only.
 ALLOWED = {
-    *("collections", "collections.abc", "dataclasses", "enum", "math", "operator", "typing"),
+    *("collections", "collections.abc", "dataclasses", "enum", "itertools", "math", "operator"),
+    "typing",
     *(f"exporter.io.{name}" for name in PURE),
     *("exporter.config.disk_rules", "exporter.config.drive_class"),
     *("exporter.drives.health", "exporter.linux.diskstats", "exporter.linux.links"),
