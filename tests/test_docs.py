@@ -10,6 +10,7 @@ import pytest
 from exporter.cli import command_parser, parser
 from exporter.commands.registry import COMMANDS
 from exporter.config.settings import COLLECTORS, Settings
+from tests.test_layers import MAY_IMPORT
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -95,3 +96,44 @@ OF_OTHER_PROGRAMS = {
 def test_links_to_files_of_the_repository_lead_somewhere(document: Path) -> None:
     targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", document.read_text())
     assert [] == [target for target in targets if not (document.parent / target).exists()]
+
+
+DESIGN = (ROOT / "DESIGN.md").read_text()
+PACKAGES = sorted(path.parent.name for path in (ROOT / "exporter").glob("*/__init__.py"))
+TOP_MODULES = sorted(path.stem for path in (ROOT / "exporter").glob("[a-z]*.py"))
+
+
+def test_the_design_lists_the_packages_in_the_order_of_their_imports() -> None:
+    table = DESIGN[DESIGN.index("## Packages") : DESIGN.index("## Two processes")]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    listed = [name for row in rows for name in re.findall(r"`([a-z]+)/`", row)]
+    assert PACKAGES == sorted(listed)
+    for name in TOP_MODULES:
+        assert f"`{name}`" in table, f"DESIGN.md does not name {name}"
+    order = [name for name in MAY_IMPORT if name in PACKAGES]
+    assert order == listed, "tests/test_layers.py has another order"
+
+
+def test_the_modules_of_the_data_paths_exist() -> None:
+    paths = DESIGN[DESIGN.index("## Four data paths") : DESIGN.index("## Rules")]
+    named = re.findall(rf"\b(?:{'|'.join(PACKAGES)})/[a-z_/]+", paths)
+    assert len(named) > 40
+    assert [] == [name for name in named if not (ROOT / "exporter" / f"{name}.py").is_file()]
+
+
+def test_every_make_target_of_the_documents_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = {*re.findall(r"^([a-z-]+):", makefile, re.MULTILINE)}
+    documents = [*DOCUMENTS, ROOT / "rigs" / "README.md"]
+    named = {
+        (path.name, target)
+        for path in documents
+        for target in re.findall(r"`make ([a-z-]+)", path.read_text())
+    }
+    assert set() == {(name, target) for name, target in named if target not in targets}
+
+
+def test_the_page_of_the_rigs_names_each_of_them() -> None:
+    page = (ROOT / "rigs" / "README.md").read_text()
+    folders = {path.parent.name for path in (ROOT / "rigs").glob("*/__init__.py")}
+    assert set() == {name for name in folders if f"`{name}/`" not in page}

@@ -27,7 +27,14 @@ TEXTS = sorted(
     path
     for pattern in (
         *("exporter/**/*.py", "dashboards/*.py", "alerts/*.yml", "alerts/**/*.md", "docs/**/*.md"),
-        *("systemd/*.md", "packaging/*.md", "container/**/*.md", "tests/**/*.md", "*.md"),
+        *(
+            "systemd/*.md",
+            "packaging/*.md",
+            "container/**/*.md",
+            "rigs/**/*.md",
+            "tests/**/*.md",
+            "*.md",
+        ),
     )
     for path in ROOT.glob(pattern)
 )
