@@ -23,7 +23,7 @@ from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
 from exporter.io.survey import TopologySurvey
 from exporter.linux import kernel
 from exporter.metrics import collectors, own_collector
-from exporter.probe.results import ProbeWindows
+from exporter.probe.probe_windows import ProbeWindows
 from exporter.probe.slc_results import SlcResult, SlcResultStore
 from exporter.programs.command import Runner, version
 from exporter.runtime.clock import Clock

@@ -1,20 +1,12 @@
 """The collector `probe`: fio probes, and probes that measure a drive's write cache (SLC)."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 from exporter.families import probe_families as metrics
-from exporter.families import smart_families
 from exporter.families.desc import Sample
 from exporter.metrics.collectors import Collect, Sources
-from exporter.probe.fio_report import Op, OpResult
-from exporter.probe.results import DirectoryResults, ProfileResults
 from exporter.probe.slc_results import SlcResult
-from exporter.probe.steady_state import SteadyPhase, SteadyState
 from exporter.runtime.errors import Parsed
-
-if TYPE_CHECKING:
-    from exporter.probe.probe_monitor import ProbeMonitor
 
 
 def new(sources: Sources) -> Collect | None:
@@ -24,114 +16,16 @@ def new(sources: Sources) -> Collect | None:
         return None
 
     def collect() -> Parsed[list[Sample]]:
-        found = [] if probe is None else list(scheduled_samples(probe))
+        found: list[Sample] = []
+        if probe is not None:
+            # Imported only if it is used, because the daemon's memory is limited.
+            from exporter.metrics import probe_samples  # noqa: PLC0415
+
+            found += probe_samples.samples(probe)
         found += slc_samples(sources.slc_results())
         return Parsed(found)
 
     return collect
-
-
-def scheduled_samples(probe: "ProbeMonitor") -> Iterator[Sample]:
-    """Yields the results of all directories, and the number of fio processes that hang."""
-    yield smart_families.COMMAND_STUCK(probe.probe.stuck, "fio")
-    devices: set[str] = set()
-    for directory in probe.directories:
-        with directory.lock:
-            device = directory.results.device
-            # If two directories are on one drive, the second is not probed and has no results.
-            if device not in devices:
-                is_running = probe.windows.is_running(device)
-                yield from samples(directory.results, is_running=is_running)
-            devices.add(device)
-
-
-def samples(directory: DirectoryResults, *, is_running: bool) -> Iterator[Sample]:
-    """Yields the results of the probes in one directory; nothing while its device is unknown.
-
-    is_running: True while a probe runs on the device.
-    """
-    device = directory.device
-    if not device:
-        return
-    yield metrics.RUNNING(int(is_running), device)
-    yield metrics.WRITTEN(directory.written_bytes, device)
-    for desc, limits in ((metrics.BUDGET, directory.limits), (metrics.BUDGET_LEFT, directory.left)):
-        if limits is not None:
-            yield desc(limits.day_bytes, device, "day")
-            yield desc(limits.life_bytes, device, "life")
-    for name, profile in directory.profiles.items():
-        yield from _profile(profile, device, name)
-        if profile.last_run_profile is not None:
-            yield _info(profile, directory, name)
-
-
-def _profile(profile: ProfileResults, device: str, name: str) -> Iterator[Sample]:
-    for result, count in profile.runs.items():
-        yield metrics.RUNS(count, device, name, result.value)
-    for reason, count in profile.skipped.items():
-        yield metrics.SKIPPED(count, device, name, reason.value)
-    for desc, value in (
-        (metrics.LAST_RUN, profile.last_run_at),
-        (metrics.LAST_SUCCESS, profile.last_success_at),
-        (metrics.DURATION, profile.seconds),
-        (metrics.HOST_SHARE, profile.host_share_ratio),
-    ):
-        if value is not None:
-            yield desc(value, device, name)
-    for op, latency in profile.latency.items():
-        yield metrics.LATENCY(latency.buckets(), device, name, op.value)
-    for op, last in profile.last_operations.items():
-        yield from _last(last, op, device, name, is_capped=profile.profile.is_rate_capped)
-    if profile.steady_state is not None:
-        yield from _steady(profile.steady_state, device, name)
-
-
-def _last(last: OpResult, op: Op, device: str, name: str, *, is_capped: bool) -> Iterator[Sample]:
-    for stat, value in (
-        ("mean", last.mean_seconds),
-        ("p50", last.p50_seconds),
-        ("p99", last.p99_seconds),
-        ("p999", last.p999_seconds),
-        ("max", last.max_seconds),
-    ):
-        if value is not None:
-            yield metrics.LAST_LATENCY(value, device, name, op.value, stat)
-    if not is_capped:
-        if last.iops is not None:
-            yield metrics.IOPS(last.iops, device, name, op.value)
-        if last.bytes_per_second is not None:
-            yield metrics.THROUGHPUT(last.bytes_per_second, device, name, op.value)
-
-
-def _steady(steady: SteadyState, device: str, name: str) -> Iterator[Sample]:
-    yield metrics.STEADY_INFO(1, device, name, steady.phase.value)
-    if steady.phase is not SteadyPhase.TOO_FEW:
-        yield metrics.STEADY(int(steady.phase is SteadyPhase.STEADY), device, name)
-    if steady.window is not None:
-        yield metrics.STEADY_RANGE(steady.window.range_ratio, device, name)
-        yield metrics.STEADY_SLOPE(steady.window.slope_ratio, device, name)
-    if steady.deviation is not None:
-        yield metrics.DEVIATION(steady.deviation.ratio, device, name)
-
-
-def _info(profile: ProfileResults, directory: DirectoryResults, name: str) -> Sample:
-    ran = profile.last_run_profile or profile.profile
-    return metrics.INFO(
-        1,
-        directory.device,
-        name,
-        profile.engine,
-        ran.rw.value,
-        str(ran.block_bytes),
-        str(ran.depth),
-        str(ran.jobs),
-        str(int(ran.direct)),
-        ran.sync.value,
-        str(ran.size_bytes),
-        profile.fio_version,
-        directory.fstype,
-        directory.mountpoint,
-    )
 
 
 def slc_samples(results: Mapping[str, SlcResult]) -> Iterator[Sample]:

@@ -27,7 +27,8 @@ from exporter.probe.probe_directory import (
     ProbeDirectory,
     worst_condition,
 )
-from exporter.probe.results import ProbeWindows, RoundHistory
+from exporter.probe.probe_windows import ProbeWindows
+from exporter.probe.results import RoundHistory
 from exporter.probe.schedule import ProbeSchedule, counted_from, splayed_delay, spread_over_life
 from exporter.probe.scheduler import ProbeScheduler
 from exporter.probe.slc_watch import SLC_PROFILE as SLC

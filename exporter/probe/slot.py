@@ -23,7 +23,7 @@ from exporter.probe.fio_run import ProfileResult, RunOutcome, run_fio
 from exporter.probe.gate import Reason, Run, Skip, gate
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.probe_directory import ProbeDirectory
-from exporter.probe.results import ProbeWindows
+from exporter.probe.probe_windows import ProbeWindows
 from exporter.probe.slc_watch import SLC_PROFILE
 from exporter.runtime.clock import Clock
 from exporter.runtime.errors import ReadError

@@ -12,9 +12,9 @@ from exporter.config.profiles import ON_BY_DEFAULT, ProfileSettings
 from exporter.config.settings import Paths, ProbeSettings, Settings
 from exporter.families.desc import Buckets
 from exporter.linux import topology
-from exporter.metrics.probe_collector import scheduled_samples
+from exporter.metrics.probe_samples import samples
 from exporter.probe.probe_monitor import ProbeMonitor
-from exporter.probe.results import ProbeWindows
+from exporter.probe.probe_windows import ProbeWindows
 from exporter.programs.command import SystemRunner
 from exporter.runtime.clock import SystemClock
 from exporter.runtime.collector_status import CollectorStatus
@@ -113,8 +113,8 @@ class ProbedDisk:
 
     def values(self, family: str) -> dict[tuple[str, ...], float]:
         """Samples of a metric that is not a histogram, by label values."""
-        samples = (each for each in scheduled_samples(self.monitor) if each.desc.name == family)
-        return {s.labels: s.value for s in samples if not isinstance(s.value, Buckets)}
+        found = (each for each in samples(self.monitor) if each.desc.name == family)
+        return {s.labels: s.value for s in found if not isinstance(s.value, Buckets)}
 
     def charged_bytes(self) -> int:
         return int(self.values("ssd_probe_written_bytes_total")[self.device,])

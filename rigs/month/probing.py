@@ -8,7 +8,7 @@ from exporter.config.gate_rules import GateRules
 from exporter.config.profiles import ON_BY_DEFAULT, PROFILES
 from exporter.drives.health import DriveHealth
 from exporter.families.desc import Sample
-from exporter.metrics import probe_collector
+from exporter.metrics import probe_samples
 from exporter.probe.budget_ledger import WriteLimits
 from exporter.probe.fio_report import JobResult, Op, OpResult, RunResult
 from exporter.probe.fio_run import ProfileResult
@@ -61,7 +61,7 @@ class Probing:
 
     def samples(self) -> Iterator[Sample]:
         """Samples of the page."""
-        yield from probe_collector.samples(self._found, is_running=self._is_running)
+        yield from probe_samples.directory_samples(self._found, is_running=self._is_running)
 
     def _run(self, name: str, at: float, context: ProbeConditions) -> None:
         its = self._found.profiles[name]

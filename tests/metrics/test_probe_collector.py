@@ -1,9 +1,9 @@
-"""Tests of `metrics.probe_collector`: results of fio probes and of SLC probes."""
+"""Tests of `metrics.probe_collector` and `probe_samples`: fio probes and SLC probes."""
 
 from dataclasses import replace
 
 from exporter.config.profiles import PROFILES
-from exporter.metrics import probe_collector
+from exporter.metrics import probe_collector, probe_samples
 from exporter.metrics.exposition import render
 from exporter.probe.budget_ledger import WriteLimits
 from exporter.probe.cliff_result import CacheCliff, CliffResult
@@ -21,7 +21,9 @@ FOUND = OpResult(
 
 
 def directory_page(found: DirectoryResults) -> list[str]:
-    text = render(probe_collector.samples(found, is_running=True), openmetrics=False).decode()
+    text = render(
+        probe_samples.directory_samples(found, is_running=True), openmetrics=False
+    ).decode()
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 

@@ -16,7 +16,8 @@ from exporter.probe.fio_run import ProfileResult
 from exporter.probe.gate import Reason
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.probe_directory import DriveCondition, ProbeContext, ProbeDirectory
-from exporter.probe.results import ProbeWindows, ProfileResults, RoundHistory
+from exporter.probe.probe_windows import ProbeWindows
+from exporter.probe.results import ProfileResults, RoundHistory
 from exporter.probe.schedule import ProbeSchedule
 from exporter.probe.scheduler import ProbeScheduler
 from exporter.probe.slot import ProbeTools

@@ -5,9 +5,9 @@ from pathlib import Path
 from exporter.config.gate_rules import GateRules
 from exporter.config.settings import Paths, ProbeSettings, Settings
 from exporter.families.desc import Sample
-from exporter.metrics.probe_collector import scheduled_samples
+from exporter.metrics.probe_samples import samples
 from exporter.probe.probe_monitor import ProbeMonitor
-from exporter.probe.results import ProbeWindows
+from exporter.probe.probe_windows import ProbeWindows
 from exporter.runtime.collector_status import CollectorStatus
 from tests.fakes import FakeRunner
 from tests.probe.probing import FakeFio, Rig
@@ -39,7 +39,7 @@ def monitor(rig: Rig, fio: FakeFio, saved: object = None) -> ProbeMonitor:
 
 
 def stuck(found: ProbeMonitor) -> list[Sample]:
-    return [each for each in scheduled_samples(found) if each.desc.name == "ssd_command_stuck"]
+    return [each for each in samples(found) if each.desc.name == "ssd_command_stuck"]
 
 
 def test_a_fio_that_cannot_be_ended_is_on_the_page_as_long_as_it_is_there(tmp_path: Path) -> None:
