@@ -23,8 +23,8 @@ from exporter.runtime.clock import SystemClock
 from exporter.runtime.errors import ConfigError
 from exporter.runtime.threads import lower_priority
 from exporter.smart.document_directory import DocumentWriter
-from exporter.smart.polling.poll_document import Heartbeat, PollDocument
-from exporter.smart.polling.poller import HEARTBEAT_SECONDS, Poller, PollingPlan
+from exporter.smart.polling.poll_document import HEARTBEAT_SECONDS, Heartbeat, PollDocument
+from exporter.smart.polling.poller import Poller, PollingPlan
 
 log = logging.getLogger(__name__)
 

@@ -30,17 +30,22 @@ from exporter.runtime.errors import (
     ReadError,
     SourceError,
 )
-from exporter.smart import mmc_drives, polling_plan
+from exporter.smart import mmc_drives
 from exporter.smart.answer_log import AnswerLog
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_registry import DriveRegistry, is_live
 from exporter.smart.inventory import Inventory
-from exporter.smart.polling.poll_document import Heartbeat, parse_heartbeat, parse_poll_document
-from exporter.smart.polling.poller import HEARTBEAT_SECONDS, Poller
+from exporter.smart.polling.poll_document import (
+    HEARTBEAT_SECONDS,
+    Heartbeat,
+    parse_heartbeat,
+    parse_poll_document,
+)
 from exporter.smart.presence import HostContext, empty_devices
 from exporter.wear.wear_recorder import WearRecorder
 
 if TYPE_CHECKING:
+    from exporter.smart.polling.poller import Poller
     from exporter.wear.wear_history import WearHistory
 
 log = logging.getLogger(__name__)
@@ -150,6 +155,8 @@ class HealthMonitor:
             settings.smart.max_age_intervals,
             _first_answer_seconds(settings),
         )
+        from exporter.smart import polling_plan  # noqa: PLC0415  see `_new_poller`
+
         if polling_plan.of(before) != polling_plan.of(settings):
             self.source.restart_polling()
 
@@ -168,7 +175,11 @@ class HealthMonitor:
         finally:
             self.source.close()
 
-    def _new_poller(self) -> Poller:
+    def _new_poller(self) -> "Poller":
+        # Imported only if this process polls. Beside an agent, the daemon needs 0.4 MB less.
+        from exporter.smart import polling_plan  # noqa: PLC0415
+        from exporter.smart.polling.poller import Poller  # noqa: PLC0415
+
         path = self.settings.path
         plan = polling_plan.of(self.settings)
         return Poller(
@@ -208,7 +219,7 @@ class DocumentSource:
         clock: Clock,
         collector_status: CollectorStatus,
         proc: Path,
-        new_poller: Callable[[], Poller],
+        new_poller: "Callable[[], Poller]",
     ) -> None:
         self._source = source
         self._reader = DocumentReader(directory)

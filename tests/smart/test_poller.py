@@ -8,8 +8,8 @@ import pytest
 
 from exporter.programs.child import End, Finished
 from exporter.smart.discovery import Override
-from exporter.smart.polling.poll_document import Heartbeat, PollDocument
-from exporter.smart.polling.poller import HEARTBEAT_SECONDS, Poller, PollingPlan
+from exporter.smart.polling.poll_document import HEARTBEAT_SECONDS, Heartbeat, PollDocument
+from exporter.smart.polling.poller import Poller, PollingPlan
 from exporter.smart.smartctl import Address
 from tests.drives import reports
 from tests.fakes import FakeClock

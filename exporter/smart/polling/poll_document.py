@@ -22,6 +22,9 @@ from exporter.smart.smartctl import Address, Form
 
 VERSION = 1
 
+#: Interval of the heartbeat for a receiver in another process, in seconds.
+HEARTBEAT_SECONDS = 15.0
+
 #: Limit of a document's size in bytes. Reports of real drives have up to 150 KB with all logs.
 #: smartctl may print 1 MiB, and each byte that is not valid UTF-8 becomes three bytes.
 LARGEST_BYTES = 4 << 20

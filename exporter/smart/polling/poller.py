@@ -16,15 +16,12 @@ from exporter.programs.children import Children
 from exporter.runtime.clock import Clock
 from exporter.smart import addressing, discovery, smartctl
 from exporter.smart.discovery import Candidate, Override, Selection
-from exporter.smart.polling.poll_document import Heartbeat, PollDocument
+from exporter.smart.polling.poll_document import HEARTBEAT_SECONDS, Heartbeat, PollDocument
 from exporter.smart.polling.poll_history import PollHistory
 from exporter.smart.polling.poll_scheduler import PollScheduler, PollSettings
 from exporter.smart.polling.poll_timing import Target
 from exporter.smart.polling.scanner import Scanner
 from exporter.smart.smartctl import Address
-
-#: Interval of the heartbeat for a receiver in another process, in seconds.
-HEARTBEAT_SECONDS = 15.0
 
 #: If the last scan still runs when the next one is due, the start of the next one is tried again
 #: after this time, in seconds.
