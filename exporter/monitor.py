@@ -17,13 +17,13 @@ from exporter.families.desc import Sample, SampleBlock
 from exporter.io import drive_events
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
+from exporter.io.probe_windows import ProbeWindows
 from exporter.io.sampler import Sampler
 from exporter.io.service_watch import ServiceWatch
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
 from exporter.io.survey import TopologySurvey
 from exporter.linux import kernel
 from exporter.metrics import collectors, own_collector
-from exporter.probe.probe_windows import ProbeWindows
 from exporter.probe.slc_results import SlcResult, SlcResultStore
 from exporter.programs.command import Runner, version
 from exporter.runtime.clock import Clock

@@ -15,6 +15,7 @@ from exporter.config import profiles
 from exporter.config.profiles import Profile
 from exporter.config.settings import Settings
 from exporter.drives.health import DriveHealth
+from exporter.io.probe_windows import ProbeWindows
 from exporter.linux import files
 from exporter.linux.topology import Topology
 from exporter.probe.budget import ProbeBudget
@@ -27,7 +28,6 @@ from exporter.probe.probe_directory import (
     ProbeDirectory,
     worst_condition,
 )
-from exporter.probe.probe_windows import ProbeWindows
 from exporter.probe.results import RoundHistory
 from exporter.probe.schedule import ProbeSchedule, counted_from, splayed_delay, spread_over_life
 from exporter.probe.scheduler import ProbeScheduler

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from exporter.config.gate_rules import GateRules
 from exporter.config.profiles import Profile
+from exporter.io.probe_windows import ProbeWindows
 from exporter.probe import filling, probe_file
 from exporter.probe.budget import ProbeBudget
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
@@ -23,7 +24,6 @@ from exporter.probe.fio_run import ProfileResult, RunOutcome, run_fio
 from exporter.probe.gate import Reason, Run, Skip, gate
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.probe_directory import ProbeDirectory
-from exporter.probe.probe_windows import ProbeWindows
 from exporter.probe.slc_watch import SLC_PROFILE
 from exporter.runtime.clock import Clock
 from exporter.runtime.errors import ReadError

@@ -11,10 +11,10 @@ from exporter.config.gate_rules import GateRules
 from exporter.config.profiles import ON_BY_DEFAULT, ProfileSettings
 from exporter.config.settings import Paths, ProbeSettings, Settings
 from exporter.families.desc import Buckets
+from exporter.io.probe_windows import ProbeWindows
 from exporter.linux import topology
 from exporter.metrics.probe_samples import samples
 from exporter.probe.probe_monitor import ProbeMonitor
-from exporter.probe.probe_windows import ProbeWindows
 from exporter.programs.command import SystemRunner
 from exporter.runtime.clock import SystemClock
 from exporter.runtime.collector_status import CollectorStatus

@@ -1,6 +1,6 @@
 """Tests that the seconds of a probe do not count as saturated."""
 
-from exporter.probe.probe_windows import ProbeWindows
+from exporter.io.probe_windows import ProbeWindows
 from tests.io.machine import FULL, Machine
 from tests.io.records import NEW, grown
 

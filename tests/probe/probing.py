@@ -7,6 +7,7 @@ from pathlib import Path
 
 from exporter.config.gate_rules import GateRules
 from exporter.config.profiles import MIB, ON_BY_DEFAULT, PROFILES, Profile
+from exporter.io.probe_windows import ProbeWindows
 from exporter.linux import topology
 from exporter.linux.mysql.mysqld import MysqlServer
 from exporter.linux.topology import Topology
@@ -16,7 +17,6 @@ from exporter.probe.fio_run import ProfileResult
 from exporter.probe.gate import Reason
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.probe_directory import DriveCondition, ProbeContext, ProbeDirectory
-from exporter.probe.probe_windows import ProbeWindows
 from exporter.probe.results import ProfileResults, RoundHistory
 from exporter.probe.schedule import ProbeSchedule
 from exporter.probe.scheduler import ProbeScheduler

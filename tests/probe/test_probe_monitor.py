@@ -5,9 +5,9 @@ from pathlib import Path
 from exporter.config.gate_rules import GateRules
 from exporter.config.settings import Paths, ProbeSettings, Settings
 from exporter.families.desc import Sample
+from exporter.io.probe_windows import ProbeWindows
 from exporter.metrics.probe_samples import samples
 from exporter.probe.probe_monitor import ProbeMonitor
-from exporter.probe.probe_windows import ProbeWindows
 from exporter.runtime.collector_status import CollectorStatus
 from tests.fakes import FakeRunner
 from tests.probe.probing import FakeFio, Rig

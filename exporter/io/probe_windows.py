@@ -1,4 +1,4 @@
-"""Records when recent probes ran. The sampler needs this also where no probes are scheduled."""
+"""Records when recent probes ran. The sampler does not count their load as that of production."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
