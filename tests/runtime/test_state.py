@@ -1,6 +1,7 @@
 """The state file: loading, saving, and surviving kill -9 and damage."""
 
 import json
+import logging
 import os
 import shutil
 import signal
@@ -348,3 +349,19 @@ def test_a_directory_below_an_inaccessible_one_does_not_exist() -> None:
         done = run_program([sys.executable, "-c", _LOOKER, closed])
         os.chmod(closed, 0o700)
     assert "None\n" == done.stdout, done.stderr
+
+
+def test_a_configured_directory_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"cannot be written: .*; make it writable for this user"):
+        open_state_file(tmp_path / "file" / "state", {})
+
+
+def test_an_unwritable_default_directory_is_only_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert open_state_file(None, {"STATE_DIRECTORY": str(tmp_path / "file" / "state")}) is None
+    (record,) = caplog.records
+    assert logging.WARNING == record.levelno
+    assert "lost at the next restart; set --state.directory" in record.message
