@@ -207,7 +207,7 @@ def _percent_by_name(attributes: Sequence[AtaAttribute]) -> Percent | None:
     """
     for attribute in attributes:
         if _LIFE_LEFT.search(attribute.name) and "0.01" not in attribute.name:
-            percent = _percent_of_life_left(attribute)
+            percent = _percent_from_life_left(attribute)
         elif _LIFE_USED.search(attribute.name):
             percent = None if attribute.raw > 100 else Percent(float(attribute.raw), 1.0)
         else:
@@ -217,7 +217,7 @@ def _percent_by_name(attributes: Sequence[AtaAttribute]) -> Percent | None:
     return None
 
 
-def _percent_of_life_left(attribute: AtaAttribute) -> Percent | None:
+def _percent_from_life_left(attribute: AtaAttribute) -> Percent | None:
     """Returns the wear from an attribute whose name refers to the remaining life.
 
     None if the normalized value is 100 and the raw value is 1 to 99, because either of them may be

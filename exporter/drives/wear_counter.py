@@ -77,13 +77,16 @@ class Rise:
 class WearCounter:
     """The wear counter of one drive over several observations.
 
-    points: every observation that contains the wear, as its time on the time axis and its value.
-        The values do not include suspect rises.
+    The docstring of the module explains the time axis, and `Rise` suspect rises.
+
+    points: the time on the time axis and the value, for each observation that contains the wear.
+        All suspect rises before it are subtracted from the value.
     rises: every increase of the counter, also the suspect ones.
     used_ratio: the last value, as the drive reported it.
     step_ratio: the resolution of the counter; 0.01 for a drive that counts whole percents.
     now: the current time on the time axis, in seconds.
-    wall_ratio: the elapsed seconds per second of the time axis; 1.0 if the axis is Unix time.
+    wall_ratio: converts a duration on the time axis to elapsed time. It is 1.0 if the axis is Unix
+        time, and larger if it is the power-on time.
     """
 
     points: tuple[Point, ...]
@@ -146,13 +149,14 @@ class WearCounter:
 def observations_of_one(
     mixed: Sequence[WearObservation], own: WearObservation
 ) -> tuple[WearObservation, ...]:
-    """Returns those of the observations of several drives that can be of one drive, sorted by time.
+    """Returns the observations in `mixed` that may be of the same drive as `own`, sorted by time.
 
-    They are selected backwards from an observation of the drive. An earlier one fits if no counter
-    has decreased since, and if neither the power-on time nor the wear has increased by more than
-    the time between the two allows.
+    The search goes back in time, from `own`, which is not returned. Each observation is compared
+    with the one that was selected last. It is selected if the power-on time, the wear and the bytes
+    written by hosts have not decreased since, nor increased by more than the time between allows.
 
-    mixed: sorted by time. own: an observation of the drive.
+    mixed: the observations of several drives, sorted by time.
+    own: an observation that certainly is of the drive.
     """
     result: list[WearObservation] = []
     later = own

@@ -36,9 +36,9 @@ _NO_VALUE = float("nan")
 
 
 class _Columns:
-    """Columns of the last `SAMPLES` numbers, as one block of memory.
+    """Columns of the last `SAMPLES` values, as one block of memory.
 
-    number: the number of the last sample.
+    number: the serial number of the last sample; the first has 0.
     """
 
     __slots__ = ("_count", "_values", "number")
@@ -211,7 +211,7 @@ class RecentActivity(_Columns):
         return samples
 
     def sampled(self, samples: int) -> bytes:
-        """Returns 1 for each of the last `samples` samples that was taken, else 0."""
+        """Returns a byte for each of the last `samples` intervals: 1 with a sample, 0 without."""
         end = (self.number + 1) % SAMPLES
         return bytes(self._is_sampled[end:] + self._is_sampled[:end])[SAMPLES - samples :]
 

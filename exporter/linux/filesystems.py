@@ -225,7 +225,10 @@ def _returns_io_error(root: Path, mountpoint: str) -> bool:
 
 
 def _btrfs_error_files(sys: Path) -> Mapping[str, tuple[Path, ...]]:
-    """Returns the error_stats files of each btrfs, keyed by the name of each of its devices."""
+    """Returns the error_stats files of btrfs filesystems, keyed by device name ("sda1").
+
+    The value is the files of the device's whole filesystem: one file for each of its devices.
+    """
     found: dict[str, tuple[Path, ...]] = {}
     btrfs = sys / "fs" / "btrfs"
     for uuid in files.list_names(btrfs):

@@ -40,15 +40,16 @@ class SteadyPhase(str, Enum):
 class SteadyStateRules:
     """SNIA's criteria for steady state, and the conditions for a lasting change to the worse.
 
-    All ratios are relative to the average of the values.
-
     rounds: the number of rounds in the window.
-    range_ratio: upper limit of the difference between the largest and the smallest value.
-    slope_ratio: upper limit of the rise or fall of the least-squares line over the window.
-    worse_ratio, deviations: a round is worse if its value is worse than the average of the first
-        steady window by more than this ratio and by more than this many standard deviations.
+    range_ratio: upper limit of the difference between the largest and the smallest value, as a
+        share of the window's average.
+    slope_ratio: upper limit of the rise or fall of the least-squares line over the window, as a
+        share of the window's average.
+    worse_ratio, deviations: a round is worse if it differs from the average of the first steady
+        window, to the worse side, by more than `worse_ratio` of that average, and by more than
+        `deviations` standard deviations of that window.
     worse_rounds: this many worse rounds in a row are a lasting change. Fewer are noise: on virtual
-        machines, the values of equal runs differ by a factor of two.
+        machines, two runs with equal parameters can differ by a factor of two.
     """
 
     rounds: int = 5

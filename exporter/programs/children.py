@@ -51,8 +51,8 @@ class Children(Protocol):
         timeout: the longest time to wait, in seconds.
         wake: a file descriptor that ends the wait when it becomes readable; None means that there
             is none.
-        gather: the time in seconds for which it sleeps before it checks the children. Fewer checks
-            save CPU time, because each check runs with cold caches.
+        gather: the pause in seconds before each check of the children. Fewer checks save CPU time,
+            because each check runs with cold caches.
         """
 
     def stuck(self) -> frozenset[Hashable]:

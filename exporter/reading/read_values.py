@@ -1,4 +1,4 @@
-"""Interprets one document for the command `read`: its values as metrics, with their sources."""
+"""Computes the metrics of one document for the command `read`, and the source of each value."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -89,7 +89,7 @@ class WakePipe:
         self._wakes_on_signals = False
 
     def set(self) -> None:
-        """Make `reading` readable until `clear`. Any thread may call it.
+        """Make the descriptor `reading` readable until `clear`. Any thread may call it.
 
         A call after `close` has no effect.
         """

@@ -29,9 +29,9 @@ from exporter.smart.presence import HostContext
 from exporter.smart.smartctl import Address
 from exporter.smart.watched_drives import (
     Place,
-    answering_drive,
     completed_identity,
     missing_drive,
+    polled_drive,
     silent_drive,
     with_kernel_limits,
 )
@@ -345,7 +345,7 @@ class DriveRegistry:
     def _log_poll(self, address: Address) -> None:
         """Passes the last poll of a drive to the log of answers.
 
-        The label must be known, because the identity that the kernel reports is found by it.
+        The label of the drive must be known: it is the key of the identity from the kernel.
         """
         drive = self._drives.get(address)
         if drive is not None and drive.was_reached:
@@ -385,7 +385,7 @@ class DriveRegistry:
         place = self._place(address, disks, is_stuck=is_stuck)
         is_fresh = drive.is_fresh(now, self._max_age_intervals)
         wearout = self._wear.remaining(place.key, now)
-        return answering_drive(place, drive, is_fresh=is_fresh, wearout=wearout)
+        return polled_drive(place, drive, is_fresh=is_fresh, wearout=wearout)
 
 
 def is_live(heartbeat: Heartbeat, now: float) -> bool:

@@ -261,7 +261,7 @@ class DocumentSource:
                 self._poller.wake()
 
     def restart_polling(self) -> None:
-        """Makes the next `step` replace the poller of this process. Other threads may call it."""
+        """Makes the next `step` close this process's poller and create a new one, if it has one."""
         self._is_stale = True
         self.wake()
 

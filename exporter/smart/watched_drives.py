@@ -40,17 +40,17 @@ class Place:
         return self.known.key or "" if self.known is not None else ""
 
 
-def answering_drive(
+def polled_drive(
     place: Place,
     drive: DriveRecord,
     *,
     is_fresh: bool,
     wearout: tuple[str, tuple[float, float, float]] | None,
 ) -> WatchedDrive:
-    """Returns the state of a drive of which there is a poll document.
+    """Returns the state of a drive of which a poll document exists. It need not have answered.
 
-    is_fresh: True if its health is recent enough to be shown.
-    wearout: the result of `WearRecorder.remaining`.
+    is_fresh: True if the last health of the drive is recent enough to be shown.
+    wearout: the result of `WearRecorder.remaining`; None without an estimate.
     """
     document = drive.document
     own = drive.identity if place.is_known else DriveIdentity()

@@ -59,7 +59,7 @@ _METRICS = tuple({metric for metric, _ in _FIELDS})
 
 
 class _Received:
-    """The bytes of an answer, in the place of the socket from which http.client reads it."""
+    """Stands in for a socket: http.client reads the bytes of a received answer from it."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content

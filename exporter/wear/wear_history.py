@@ -60,8 +60,8 @@ class _Drive:
     def after(self, seen: WearObservation) -> Iterator[WearObservation]:
         """Yields the rows to add for an observation, and records them as the last rows.
 
-        The result is empty, or contains the observation. If the level has changed, the observation
-        before it may come first.
+        There is none, or the observation. If the level has changed, and the previous observation
+        was not stored yet, that one is yielded first.
         """
         last, self.seen = self.seen, seen
         used = self.used
@@ -101,13 +101,15 @@ class WearHistory:
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> "WearHistory":
-        """Returns the history in a file, which is created if it is missing.
+        """Returns the history that is stored in a file. A missing file is created.
 
-        A file that is damaged or has another version is renamed, an empty file replaces it, and a
-        warning is logged. If the file cannot be used, a warning is logged.
+        A file that is damaged or has another version is renamed, and the next access creates an
+        empty one. If the file cannot be used for another reason, such as missing permissions, a
+        history is returned all the same: it keeps new rows in memory until the file can be used.
+        In both cases a warning is logged.
 
         read_only: True for a command that runs at the same time as the daemon. The file is then
-            neither created nor changed.
+            neither created, changed nor renamed.
         """
         history = cls(WearDatabase(path, read_only=read_only))
         history._file.rows("")
