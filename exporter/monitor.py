@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from exporter import __version__
-from exporter.config.settings import Settings, device_filter
+from exporter.config.settings import COLLECTORS, Settings, device_filter
 from exporter.families.desc import Sample, SampleBlock
 from exporter.io import drive_events
 from exporter.io.baseline import Baselines
@@ -123,7 +123,8 @@ class Monitor:
         self.slc = (
             SlcResultStore(state_directory) if is_enabled["probe"] and state_directory else None
         )
-        names = [name for name, is_on in is_enabled.items() if is_on]
+        # In the order of COLLECTORS, and not in that of the configuration file.
+        names = [name for name in COLLECTORS if is_enabled[name]]
         self._collectors = collectors.load(self, names)
         self._own = own_collector.new(self)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.config.settings import Paths, Settings
+from exporter.config.settings import COLLECTORS, Paths, Settings
 from exporter.metrics.exposition import render
 from exporter.monitor import Monitor
 from tests.fakes import FakeChildren, FakeClock
@@ -129,3 +129,23 @@ def test_a_reached_limit_is_counted_on_the_page(tmp_path: Path, monitor: Monitor
         trees.process(tmp_path / "proc", pid, ["mysqld"], trees.mount_line("8:1", "/"))
     monitor.survey.refresh()
     assert 'ssd_collector_errors_total{collector="device",reason="limit"} 1' in page(monitor)
+
+
+def test_the_page_has_the_order_of_the_collectors_and_not_of_the_configuration_file(
+    tmp_path: Path, monitor: Monitor
+) -> None:
+    settings = Settings(
+        path=Paths(tmp_path / "proc", tmp_path / "sys", tmp_path),
+        collector=dict(reversed([*COLLECTORS.items()])),
+    )
+    other = Monitor(
+        settings, FakeClock(), BrokenRunner(), {}, children=lambda: FakeChildren(lambda _argv: None)
+    )
+    for each in (monitor, other):
+        each.sampler.tick()
+    orders = [
+        [line.split()[2] for line in page(each).splitlines() if line.startswith("# TYPE")]
+        for each in (monitor, other)
+    ]
+    assert "ssd_disk_io_now" in orders[0]
+    assert orders[0] == orders[1]
