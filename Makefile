@@ -46,7 +46,7 @@ PREFIX ?= /usr/local
 BUILDER ?= docker build
 
 .DEFAULT_GOAL := help
-.PHONY: help run venv dev test system quick fuzz green check format golden docs corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo fleet image bench clean packages test-packages deb-packages lab-packages
+.PHONY: help run venv dev test system quick fuzz green check format golden docs corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo engines fleet image bench clean packages test-packages deb-packages lab-packages
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -164,6 +164,9 @@ kills: test-packages dev  ## Kill daemon and agent with SIGKILL at 200 random ti
 
 soak: test-packages dev  ## Run both units, probes and 24 emulated drives for HOURS, and report what grows (HOURS=8)
 	$(BIN)/python -m rigs.soak --hours=$(HOURS)
+
+engines: test-packages dev  ## Run the stories of the alerts on Prometheus 2.42, 3.16 and VictoriaMetrics at several scrape intervals (ARGS="--story io")
+	$(BIN)/python -m rigs.engines $(ARGS)
 
 fleet: test-packages dev  ## Compare the alerts of Prometheus and Thanos, and measure the rules on both with 1,000 hosts (ARGS=--hosts=100)
 	$(BIN)/python -m rigs.fleet $(ARGS)

@@ -1,14 +1,12 @@
 """The configuration of Thanos and its build."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from rigs.fleet import thanos_build, thanos_flags
 from rigs.fleet.thanos_flags import Ports
-from stack.programs import StackError
 
 PORTS = [Ports(*range(first, first + 4)) for first in range(10_000, 10_400, 100)]
 THANOS = Path("/cache/thanos")
@@ -74,12 +72,6 @@ def test_the_name_of_the_program_changes_with_the_module(tmp_path: Path) -> None
         (module / "go.sum").write_text("")
         names.add(thanos_build.executable(module, tmp_path).name)
     assert 2 == len(names)
-
-
-def test_a_missing_go_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    with pytest.raises(StackError, match="Install Go"):
-        thanos_build.go()
 
 
 def test_the_module_pins_one_version_of_thanos() -> None:

@@ -1,13 +1,28 @@
-"""promtool evaluates the rules in each story. All stories together take more than a minute."""
+"""promtool evaluates the rules in each story. All stories together take more than a minute.
+
+`make engines` does the same with the newest Prometheus and VictoriaMetrics at all intervals.
+"""
 
 import os
 from pathlib import Path
 
 import pytest
 
+from rigs.engines import stories, unit_tests
+from rigs.engines.samples import Scrapes
 from tests.alerts import rules
 from tests.end_to_end.programs import need
 from tests.processes import run_program
+
+#: Real scrapes do not stand on the evaluations, as the samples of the stories do. Each file of
+#: stories is run with one of these, and those with pages with two.
+_SCRAPES = (Scrapes(60, 20), Scrapes(15, 5), Scrapes(60, 40), Scrapes(30, 10, lost=20))
+_WITH_PAGES = ("io", "missed", "pages")
+_SCRAPED = [
+    (path, _SCRAPES[(number + other) % len(_SCRAPES)])
+    for number, path in enumerate(rules.STORIES)
+    for other in range(2 if path.stem in _WITH_PAGES else 1)
+]
 
 
 @pytest.mark.real
@@ -16,3 +31,14 @@ def test_promtool_confirms_the_story(path: Path) -> None:
     need("promtool")
     done = run_program(["promtool", "test", "rules", str(path)], env=os.environ | {"GOGC": "800"})
     assert 0 == done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("path", "scrapes"), _SCRAPED, ids=[f"{path.stem}, {each}" for path, each in _SCRAPED]
+)
+def test_the_story_does_not_depend_on_the_scrapes(path: Path, scrapes: Scrapes) -> None:
+    need("promtool")
+    engine = unit_tests.prometheus("Prometheus", "promtool")
+    found = unit_tests.differences(engine, stories.read(path), scrapes)
+    assert not found, "\n".join(map(str, found))
