@@ -30,7 +30,7 @@ from exporter.drives.health import (
     RejectedValue,
 )
 from exporter.drives.makes import identify_makes
-from exporter.drives.wear_formulas import FORMULAS, Percent, Rows, stuck_left
+from exporter.drives.wear_formulas import Percent, Rows, stuck_left, unknown
 from exporter.drives.wear_table import (
     STATISTICS_RULES,
     WEAR_RULES,
@@ -115,10 +115,10 @@ def _rule_endurance(makes: Sequence[str], attributes: Sequence[AtaAttribute]) ->
         return _endurance(_percent_by_name(attributes), EnduranceSource.NAME_GUESS, "name")
     rows = {attribute.id: attribute for attribute in attributes}
     for rule in (rule for make in makes for rule in _RULES_BY_MAKE.get(make, ())):
-        if rule.formula == "unknown":
+        if rule.formula is unknown:
             return None
         if (percent := _percent_by_rule(rule, rows)) is not None:
-            text = f"{rule.make}: attribute {rule.attribute}, {rule.formula}"
+            text = f"{rule.make}: attribute {rule.attribute}, {rule.formula.__name__}"
             if rule.parameter != 100:
                 text += f"({rule.parameter})"
             if percent.is_bound:
@@ -189,7 +189,7 @@ def _known_percent(by_rule: Endurance | None) -> float | None:
 
 def _percent_by_rule(rule: WearRule, rows: Rows) -> Percent | None:
     attribute = rows.get(rule.attribute)
-    return None if attribute is None else FORMULAS[rule.formula](attribute, rows, rule.parameter)
+    return None if attribute is None else rule.formula(attribute, rows, rule.parameter)
 
 
 def _endurance(percent: Percent | None, source: EnduranceSource, rule: str) -> Endurance | None:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from exporter.drives.health import AtaAttribute
-from exporter.drives.wear_table import Formula
 
 #: The rows of the attribute table, keyed by attribute id.
 Rows: TypeAlias = Mapping[int, AtaAttribute]
@@ -29,6 +28,10 @@ class Percent(NamedTuple):
     used: float
     step: float
     is_bound: bool = False
+
+
+#: The arguments are the attribute of the rule, all attributes of the drive, and the parameter.
+Formula: TypeAlias = Callable[[AtaAttribute, Rows, int], Percent | None]
 
 
 #: The id of Intel's attribute "timed workload media wear".
@@ -359,27 +362,3 @@ def worn_out(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | N
 
 def unknown(_attribute: AtaAttribute, _rows: Rows, _parameter: int) -> None:
     """Returns None: no attribute of the make contains the wear, and no other rule applies."""
-
-
-FORMULAS: Mapping[Formula, Callable[[AtaAttribute, Rows, int], Percent | None]] = {
-    "unknown": unknown,
-    "value_left": value_left,
-    "value_from_200": value_from_200,
-    "raw_percent": raw_percent,
-    "raw_used": raw_used,
-    "raw_left": raw_left,
-    "stuck_left": stuck_left,
-    "confirmed_left": confirmed_left,
-    "intel_media_wear": intel_media_wear,
-    "late_left": late_left,
-    "worn_out": worn_out,
-    "workload_1024ths": workload_1024ths,
-    "two_gauges": two_gauges,
-    "second_byte": second_byte,
-    "hundreds": hundreds,
-    "erases": erases,
-    "low_word_erases": low_word_erases,
-    "smi_erases": smi_erases,
-    "maxio_erases": maxio_erases,
-    "maxio_packed_erases": maxio_packed_erases,
-}
