@@ -1,7 +1,7 @@
 """The values that the pages show. Each record is a snapshot; None means unknown."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from exporter.config.drive_class import DriveClass
 from exporter.drives.health import DriveHealth
@@ -25,7 +25,6 @@ class Mounted:
     readonly: bool = False
     failed: bool = False
     used_ratio: float | None = None
-    size_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,4 +171,3 @@ class HostView:
     facts: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
     sentence: str = ""
-    kept: dict[str, str] = field(default_factory=dict)
