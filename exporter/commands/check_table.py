@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.report.formatting import quantity
+from exporter.runtime.printable import printable as escaped
 from exporter.smart.drive_problems import Problem, Status, percent, span, wear_percent
 
 #: Width of the table in characters if the output is no terminal, and the limits of the width of a
@@ -151,11 +152,9 @@ def text(result: CheckResult, layout: Layout, *, colour: bool) -> str:
 def printable(words: str) -> str:
     """Returns the text with escaped control characters, and with "/" instead of "|".
 
-    Model names come from the drive and may contain escape sequences of terminals. Nagios reads the
-    text after "|" as performance data.
+    Nagios reads the text after "|" as performance data.
     """
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
-    return shown.replace("|", "/")
+    return escaped(words).replace("|", "/")
 
 
 def cut(words: str, width: int) -> str:

@@ -35,7 +35,6 @@ from exporter.probe.budget import ProbeBudget
 from exporter.probe.filling import bytes_to_fill, filled_bytes
 from exporter.probe.fio_run import RunOutcome
 from exporter.probe.host_lock import HostLock
-from exporter.probe.production_load import GuardSampler
 from exporter.report.content import Report
 from exporter.runtime.clock import Clock, SystemClock
 from exporter.runtime.errors import CommandError, ConfigError
@@ -171,13 +170,9 @@ def _run(
         directory.file, size, fill=False, keep=True, retained_bytes=retained_bytes
     )
     words = f"{', '.join(profile.name for profile in runnable)} on {measurement.location.device}"
-    started_at = measurement.clock.monotonic()
-
-    def go_on(_watch: GuardSampler) -> bool:
-        measurement.show(words, min((measurement.clock.monotonic() - started_at) / seconds, 1.0))
-        return True
-
-    return measurement.run(runnable, file, go_on)
+    return measurement.run(
+        runnable, file, lambda elapsed: measurement.show(words, elapsed / seconds)
+    )
 
 
 def _add_arguments(p: argparse.ArgumentParser) -> None:

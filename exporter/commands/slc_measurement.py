@@ -15,7 +15,7 @@ from exporter.config.drive_class import DriveClass
 from exporter.config.profiles import Profile
 from exporter.config.settings import Settings
 from exporter.linux.diskstats import SECTOR_BYTES
-from exporter.measurement import figures, run_facts, target
+from exporter.measurement import figures, run_facts
 from exporter.measurement.figures import span
 from exporter.measurement.run_facts import MeasuredDrives
 from exporter.measurement.session import Measurement
@@ -23,7 +23,7 @@ from exporter.probe import slc_watch
 from exporter.probe.cache_cliff import MIB, TraceSample, recovered_bytes
 from exporter.probe.cliff_result import CacheCliff, CliffResult
 from exporter.probe.fio_run import RunOutcome
-from exporter.probe.production_load import GuardSampler
+from exporter.probe.production_load import read_disk
 from exporter.probe.slc_results import SlcResult
 from exporter.probe.slc_watch import StopCondition, WatchedFio, WatchedWrite
 from exporter.runtime.errors import CommandError, ConfigError
@@ -173,14 +173,13 @@ class SlcProbe:
             cliff = detector.observe(sample)
             return cliff is not None if may_stop is None else may_stop(sample)
 
-        def show(_samples: GuardSampler) -> bool:
+        def show(_elapsed: float) -> None:
             seconds = sum(sample.seconds for sample in recent)
             if seconds:
                 speed = sum(sample.written_bytes for sample in recent) / seconds
                 slower = ", slower than at the start" if detector.is_alarmed else ""
                 words = f"{figures.size(written)} written, {figures.speed(speed)} MB/s{slower}"
-                measurement.show(words, min(written / profile.size_bytes, 1.0))
-            return True
+                measurement.show(words, written / profile.size_bytes)
 
         fio = WatchedFio(
             measurement.fio,
@@ -200,7 +199,7 @@ class SlcProbe:
         self._written = written
 
     def _device_bytes(self, field: str = "written_sectors") -> int | None:
-        disk = target.read_disk(self._settings.path.procfs, self._measurement.location.device)
+        disk = read_disk(self._settings.path.procfs, self._measurement.location.device)
         return None if disk is None else int(getattr(disk, field)) * SECTOR_BYTES
 
     def _save(self, result: SlcResult) -> SlcResult | None:

@@ -30,7 +30,7 @@ from exporter.smart import mmc_drives, polling_plan
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_labels import labels
 from exporter.smart.drive_problems import Answers
-from exporter.smart.drive_registry import DriveRegistry, is_live
+from exporter.smart.drive_registry import DriveRegistry
 from exporter.smart.inventory import Inventory
 from exporter.smart.polling.poll_document import (
     Heartbeat,
@@ -339,7 +339,7 @@ def read_agent_heartbeat(smart: SmartSettings, clock: Clock) -> Heartbeat | None
         return None
     heartbeat = parse_heartbeat(DocumentReader(smart.directory).read_heartbeat())
     now = clock.wall()
-    if not is_live(heartbeat, now):
+    if not heartbeat.is_live(now):
         age = now - heartbeat.at
         raise ReadError(f"{smart.directory}: the last heartbeat is {age:.0f} s old")
     return heartbeat

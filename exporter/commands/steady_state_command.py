@@ -38,7 +38,6 @@ from exporter.measurement.session import (
 from exporter.probe import results
 from exporter.probe.filling import bytes_to_fill
 from exporter.probe.fio_run import HostShareRules, RunOutcome, host_share_of_run, is_host_limited
-from exporter.probe.production_load import GuardSampler
 from exporter.probe.results import RoundHistory
 from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyStateRules, steady_state
 from exporter.report.content import Report
@@ -285,18 +284,16 @@ class _RoundRunner:
 
     def _progress_display(
         self, profile: Profile, judgement: SteadyState
-    ) -> Callable[[GuardSampler], bool]:
+    ) -> Callable[[float], None]:
         measurement, number = self.measurement, len(self._done) + 1
         words = f"round {number} of at most {self.max_rounds}"
         if self._done:
             last = steady_state_report.shown(profile, self._done[-1].value)
             words += f"; last round: {last}, {judgement.phase.value.replace('_', ' ')}"
-        started_at, seconds = measurement.clock.monotonic(), _round_seconds(profile)
 
-        def show(_watch: GuardSampler) -> bool:
-            of_round = min((measurement.clock.monotonic() - started_at) / seconds, 1.0)
+        def show(elapsed: float) -> None:
+            of_round = min(elapsed / _round_seconds(profile), 1.0)
             measurement.show(words, (number - 1 + of_round) / self.max_rounds)
-            return True
 
         return show
 

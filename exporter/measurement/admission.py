@@ -19,6 +19,7 @@ from exporter.measurement.figures import span
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
 from exporter.probe.gate import Reason, Skip, gate
 from exporter.probe.host_lock import HostLock, ProbePidFile
+from exporter.probe.production_load import read_disk
 from exporter.report.formatting import quantity
 from exporter.report.progress import Progress
 from exporter.runtime.clock import Clock
@@ -132,11 +133,11 @@ def _busy_ratio(conditions: Conditions, proc: Path, messages: TextIO) -> float |
     clock, directory, device = conditions.clock, conditions.directory, conditions.location.device
     with Progress(messages) as progress:
         progress.show(f"measuring the load of {device}", None)
-        started, before = clock.monotonic(), target.read_disk(proc, device)
+        started, before = clock.monotonic(), read_disk(proc, device)
         directory.record_load()
         clock.sleep(_LOAD_SECONDS)
         directory.record_load()
-        seconds, now = clock.monotonic() - started, target.read_disk(proc, device)
+        seconds, now = clock.monotonic() - started, read_disk(proc, device)
     return target.busy_ratio(before, now, seconds)
 
 

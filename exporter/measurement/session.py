@@ -27,7 +27,6 @@ from exporter.probe.fio import Fio
 from exporter.probe.fio_run import RunOutcome
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.location import Location
-from exporter.probe.production_load import GuardSampler
 from exporter.report import delivery
 from exporter.report.content import Report
 from exporter.report.progress import Progress
@@ -246,7 +245,7 @@ class Measurement:
         self,
         profiles: Sequence[Profile],
         file: Path,
-        go_on: Callable[[GuardSampler], bool] | None = None,
+        show: Callable[[float], None],
         fio: Fio | None = None,
     ) -> RunOutcome:
         """Run the profiles one after the other in a single fio process; returns the outcome.
@@ -254,8 +253,7 @@ class Measurement:
         The run is guarded and its bytes are charged to the budget.
 
         file: the file that fio reads and writes.
-        go_on: called four times per second with the guard's sampler, for example to show progress.
-            If it returns False, the run is ended.
+        show: called four times per second with the seconds since the start, to show the progress.
         fio: used instead of `self.fio`.
 
         Raises:
@@ -269,7 +267,7 @@ class Measurement:
             file,
             lock=self._lock,
             pid_file=self._pid_file,
-            go_on=go_on,
+            show=show,
         )
 
     def problem(self, outcome: RunOutcome) -> str:

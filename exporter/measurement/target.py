@@ -12,7 +12,7 @@ from exporter.config.profiles import PROFILES, Profile
 from exporter.config.settings import Settings
 from exporter.io import survey
 from exporter.io.interval import disk_interval
-from exporter.linux import diskstats, topology
+from exporter.linux import topology
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.topology import Topology
 from exporter.probe.filling import filled_bytes
@@ -28,7 +28,7 @@ from exporter.runtime.clock import Clock
 from exporter.runtime.errors import ConfigError, ReadError, SourceError
 from exporter.runtime.state import StateFile, existing_directory, open_state_file
 from exporter.smart.document_directory import DocumentReader
-from exporter.smart.drive_registry import DriveRegistry, is_live
+from exporter.smart.drive_registry import DriveRegistry
 from exporter.smart.inventory import Inventory
 from exporter.smart.polling.poll_document import parse_heartbeat, parse_poll_document
 from exporter.smart.presence import HostContext
@@ -201,18 +201,6 @@ def check_directory(directory: ProbeDirectory, *, copy_on_write: bool) -> None:
         raise ConfigError(f"{path} cannot be measured: {why}")
 
 
-def read_disk(proc: Path, device: str) -> DiskStats | None:
-    """Returns a device's counters; None if /proc/diskstats cannot be read or does not list it.
-
-    proc: the mount point of procfs.
-    """
-    try:
-        records = diskstats.read(proc).value
-    except SourceError:
-        return None
-    return diskstats.records_by_device(records.values()).get(device)
-
-
 def busy_ratio(then: DiskStats | None, now: DiskStats | None, seconds: float) -> float | None:
     """Returns the share of the time in which a device was busy, 0 to 1; None means unknown.
 
@@ -247,7 +235,7 @@ class AgentHealth:
         reader = DocumentReader(settings.smart.directory)
         try:
             heartbeat = parse_heartbeat(reader.read_heartbeat())
-            if is_live(heartbeat, clock.wall()):
+            if heartbeat.is_live(clock.wall()):
                 for _, text in reader.changed():
                     if isinstance(text, bytes):
                         self._drives.record(parse_poll_document(text))

@@ -4,6 +4,7 @@ The guard ends fio when production needs the device. The host's share is the par
 that arose outside the device, for example in a busy CPU.
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,11 +20,13 @@ from exporter.probe import fio_report
 from exporter.probe.fio import Fio
 from exporter.probe.fio_report import JobResult, Op, ProbeRun, RunResult
 from exporter.probe.gate import GuardSample, Reason, guard
-from exporter.probe.host_lock import HostLock
+from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.production_load import GuardReading, GuardSampler
 from exporter.programs.child import End, Finished
 from exporter.runtime.clock import Clock
 from exporter.runtime.errors import ParseError
+
+log = logging.getLogger(__name__)
 
 #: Interval between two samples of the guard, in seconds. It is short, so that a probe that disturbs
 #: production ends at once.
@@ -134,7 +137,7 @@ def run_fio(
     file: Path,
     *,
     lock: HostLock,
-    started: Callable[[int], None],
+    pid_file: ProbePidFile,
     sampler: GuardSampler,
     avail: Callable[[], int | None],
     rules: GateRules,
@@ -147,7 +150,7 @@ def run_fio(
 
     file: the file that fio reads and writes.
     lock: the host lock. This process must hold it, and fio inherits it.
-    started: receives fio's pid.
+    pid_file: the file in which fio's process ID is recorded while fio runs.
     sampler: samples the device while fio runs; use a new one for each run.
     avail: returns the filesystem's free bytes; None means unknown.
     rules: the limits of the guard.
@@ -163,7 +166,7 @@ def run_fio(
         pid = fio.start(profiles, file, limit_seconds(profiles))
     try:
         if pid is not None:
-            started(pid)
+            _record(pid_file, pid)
         while (finished := _wait(fio, sampler, None if is_ending else rules)) is None:
             samples.append(sampler.sample(avail()))
             if not is_ending and (is_stopping() or (reason := _reason(samples, sampler, rules))):
@@ -174,8 +177,19 @@ def run_fio(
             # After an unexpected exception, fio must not continue without the guard.
             fio.end()
             fio.wait(_END_SECONDS)
+        if not fio.is_stuck:
+            pid_file.clear()
     sampler.sample(avail())
     return _outcome(finished, started_at, clock.monotonic(), sampler, reason, is_ending=is_ending)
+
+
+def _record(pid_file: ProbePidFile, pid: int) -> None:
+    try:
+        pid_file.write(pid)
+    except OSError as e:
+        # The run continues without the record, because fio normally ends with this process. If it
+        # does not, it keeps the host lock, so that no other probe starts.
+        log.warning("the process of the probe cannot be recorded: %s", e.strerror or e)
 
 
 def _reason(

@@ -254,6 +254,18 @@ class GuardSampler:
         return diskstats.records_by_device(self._records.values()).get(self._device)
 
 
+def read_disk(proc: Path, device: str) -> DiskStats | None:
+    """Returns a device's counters; None if /proc/diskstats cannot be read or does not list it.
+
+    proc: the mount point of procfs.
+    """
+    try:
+        records = diskstats.read(proc).value
+    except SourceError:
+        return None
+    return diskstats.records_by_device(records.values()).get(device)
+
+
 def host_waiting_seconds(proc: Path) -> float | None:
     """Returns how long some task of the host waited for I/O since boot, in seconds.
 

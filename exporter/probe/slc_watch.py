@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exporter.config.profiles import Profile
-from exporter.linux import diskstats
 from exporter.linux.diskstats import SECTOR_BYTES
 from exporter.linux.topology import Topology
 from exporter.probe import slc_results
@@ -26,11 +25,11 @@ from exporter.probe.cliff_detector import (
 from exporter.probe.cliff_result import CacheCliff
 from exporter.probe.fio import Fio
 from exporter.probe.probe_directory import ProbeDirectory
+from exporter.probe.production_load import read_disk
 from exporter.probe.slc_results import SlcResult
 from exporter.probe.write_counters import WriteCounters
 from exporter.programs.child import End, Finished
 from exporter.runtime.clock import Clock
-from exporter.runtime.errors import SourceError
 
 log = logging.getLogger(__name__)
 
@@ -333,11 +332,7 @@ class ScheduledSlc:
         directory = self._directory_of(file)
         if directory is None or directory.location is None:
             return None
-        try:
-            lines = diskstats.read(self.proc).value
-        except SourceError:
-            return None
-        disk = diskstats.records_by_device(lines.values()).get(directory.location.device)
+        disk = read_disk(self.proc, directory.location.device)
         return None if disk is None else int(getattr(disk, field)) * SECTOR_BYTES
 
 

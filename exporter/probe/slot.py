@@ -248,7 +248,7 @@ class ProbeSlot:
                 profiles,
                 file,
                 lock=tools.lock,
-                started=self._write_pid,
+                pid_file=tools.pid_file,
                 sampler=directory.guard_sampler(profiles),
                 avail=directory.avail_bytes,
                 rules=self.rules,
@@ -257,13 +257,3 @@ class ProbeSlot:
             )
         finally:
             tools.windows.end(self.clock.monotonic())
-            if not tools.fio.is_stuck:
-                tools.pid_file.clear()
-
-    def _write_pid(self, pid: int) -> None:
-        try:
-            self.tools.pid_file.write(pid)
-        except OSError as e:
-            # The run continues without the record, because fio normally ends with this process. If
-            # it does not, it keeps the host lock, so that no other probe starts.
-            log.warning("the process of the probe cannot be recorded: %s", e.strerror or e)

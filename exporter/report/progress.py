@@ -101,7 +101,6 @@ class _Bar:
         self._width = 0
 
     def show(self, words: str, done: float | None) -> None:
-        words = printable(words)
         if done is not None:
             filled = round(done * _BAR)
             words = f"[{'#' * filled}{'.' * (_BAR - filled)}] {done * 100:3.0f} %  {words}"

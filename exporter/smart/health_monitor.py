@@ -31,7 +31,7 @@ from exporter.runtime.errors import (
 from exporter.smart import mmc_drives
 from exporter.smart.answer_log import AnswerLog
 from exporter.smart.document_directory import DocumentReader
-from exporter.smart.drive_registry import DriveRegistry, is_live
+from exporter.smart.drive_registry import DriveRegistry
 from exporter.smart.inventory import Inventory
 from exporter.smart.polling.poll_document import (
     HEARTBEAT_SECONDS,
@@ -347,7 +347,7 @@ class DocumentSource:
         except SourceError as e:
             self._no_heartbeat = str(e)
             return None
-        return heartbeat if is_live(heartbeat, self._clock.wall()) else None
+        return heartbeat if heartbeat.is_live(self._clock.wall()) else None
 
     def _read(self, heartbeat: Heartbeat | None) -> tuple[SourceError, ...]:
         faults: list[SourceError] = []

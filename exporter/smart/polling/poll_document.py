@@ -25,6 +25,9 @@ VERSION = 1
 #: Interval of the heartbeat for a receiver in another process, in seconds.
 HEARTBEAT_SECONDS = 15.0
 
+#: If no heartbeat arrives during this number of heartbeat intervals, the poller has probably ended.
+_FRESH_INTERVALS = 4
+
 #: Limit of a document's size in bytes. Reports of real drives have up to 150 KB with all logs.
 #: smartctl may print 1 MiB, and each byte that is not valid UTF-8 becomes three bytes.
 LARGEST_BYTES = 4 << 20
@@ -95,6 +98,13 @@ class Heartbeat:
     stuck: tuple[tuple[str, str], ...] = ()
     problem: str = ""
     only_configured: tuple[tuple[str, str], ...] = ()
+
+    def is_live(self, now: float) -> bool:
+        """Returns True if the heartbeat is recent, so that its poller is running.
+
+        now: the current Unix time.
+        """
+        return abs(now - self.at) <= _FRESH_INTERVALS * self.interval_seconds
 
 
 def poll_document(
