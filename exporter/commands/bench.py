@@ -50,7 +50,7 @@ def run(
     tools: MeasurementTools,
     out: TextIO,
 ) -> int:
-    """Run the cells of the matrix and print the report. Returns the exit status.
+    """Runs the cells of the matrix and prints the report. Returns the exit status.
 
     The status is 0 if all cells were measured. Otherwise it is 3, and the report contains the cells
     that were measured before an interruption or a problem.
@@ -88,7 +88,7 @@ def run(
 def _prepare(
     measurement: Measurement, cells: Sequence[Profile], matrix: Matrix, messages: TextIO
 ) -> Path:
-    """Query the gate, ask the user for consent, and create the test file. Returns its path.
+    """Queries the gate, asks the user for consent, and create the test file. Returns its path.
 
     messages: the stream to which the plan of the benchmark is printed.
     """

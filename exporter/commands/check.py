@@ -29,7 +29,7 @@ def run(
     out: TextIO,
     thresholds: CheckThresholds | None = None,
 ) -> int:
-    """Print the health of the drives, and return the exit status of a Nagios plug-in (0 to 3).
+    """Prints the health of the drives. Returns the exit status of a Nagios plug-in (0 to 3).
 
     answers: the drives with their SMART data.
     as_json: print JSON instead of a table.
@@ -48,11 +48,11 @@ def run(
 
 
 def report(answers: Answers, thresholds: CheckThresholds) -> CheckResult:
-    """Returns the status of each drive and of the host. The host has that of the worst problem.
+    """Returns the status of each drive and of the host.
 
-    A failed scan for drives makes the host at least a WARNING. A drive without SMART data matters
-    only if there is no such problem: the host is then UNKNOWN if a drive was not polled or has an
-    invalid SMART log, or if no drive has SMART data.
+    The status of the host is that of the worst problem. A failed scan for drives is a WARNING. If
+    there is no problem, the host is UNKNOWN in three cases: a drive was not polled, a drive has an
+    invalid SMART log, or no drive has SMART data.
     """
     rows = [Row(drive, problems(drive, thresholds)) for drive in answers.drives]
     rows.sort(key=lambda row: (-row.status.urgency, natural_order(row.drive.label)))

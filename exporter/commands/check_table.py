@@ -1,6 +1,7 @@
 """Formats the health of drives as a table: one line per drive, then its problems and notes.
 
-A narrow table has fewer columns. The values of the omitted columns are in a line below the drive.
+A narrow table has fewer columns. A line below each drive contains the values of the omitted
+columns.
 """
 
 import textwrap

@@ -1,7 +1,7 @@
 """Builds the report of `ssd-exporter probe`, which compares the results with the daemon's runs.
 
-Each profile is judged by one quantity, see `Quantity`. `steady_state_report` uses it too. This
-module does no I/O.
+Each profile has one quantity that is compared (see `Quantity`). `steady_state_report` uses the
+quantities too. This module does no I/O.
 """
 
 import math
@@ -79,10 +79,11 @@ class ProfileComparison:
     job: fio's result; None if there is none.
     host_share: the share, 0 to 1, of the latency that the host caused; None means unknown.
     value: mean latency in seconds, IOPS, or bytes per second; None if it was not measured.
-    kept: the mean of the daemon's saved values, in the unit of `value`. They are those of its first
-        steady state, or the last ones if it was never steady. None if there is no comparison.
+    kept: the mean of the daemon's saved values, in the unit of `value`. These are the values of the
+        first steady state. Without a steady state, they are the last values. None if there is no
+        comparison.
     is_kept_steady: True if `kept` is from a steady state.
-    change: the difference of `value` to `kept`, divided by `kept`; None if there is no comparison.
+    change: (`value` - `kept`) / `kept`; None if there is no comparison.
     is_worse: True if `value` is worse than `kept` by more than the daemon's values normally vary.
     """
 
@@ -98,7 +99,7 @@ class ProfileComparison:
 
     @property
     def is_host_limited(self) -> bool:
-        """True if the host caused most of the latency: the run then does not measure the drive."""
+        """True if the host, and not the drive, caused most of the latency."""
         return is_host_limited(self.host_share, _SHARE)
 
 

@@ -1,7 +1,7 @@
 """``ssd-exporter read [FILE ...]``: shows how the exporter interprets saved output of smartctl.
 
-It is for drives of other hosts and for bug reports. It needs no privileges, no configuration and no
-drive, and starts no program.
+The command is for drives of other hosts and for bug reports. It needs no privileges, no
+configuration and no drive, and starts no program.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def run(
     out: TextIO,
     standard_input: Stream,
 ) -> int:
-    """Print what the documents of the files mean. Returns 0, or 1 if one cannot be read.
+    """Prints the values in the documents of the files. Returns 0, or 1 if one cannot be read.
 
     files: paths; "-" is standard input. Without a file, standard input is read.
     as_json: print one JSON object per document, each on a line of its own.

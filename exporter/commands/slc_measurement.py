@@ -59,8 +59,8 @@ Write = Callable[[Profile, StopCondition], tuple[WatchedWrite, RunOutcome]]
 class SlcProbe:
     """Measures the write cache of the drive below a directory. Call `measure` once.
 
-    measurement: holds the host lock; the gate has not been queried yet.
-    profile: fio's parameters; it writes a file from end to end.
+    measurement: a measurement that holds the host lock and has not queried the gate.
+    profile: fio's parameters. fio writes a whole file with them.
     state: the daemon's state directory, in which the result is saved.
     """
 
@@ -79,7 +79,7 @@ class SlcProbe:
     def measure(
         self, idle_seconds: Sequence[int], *, is_size_given: bool, anyway: bool
     ) -> CacheMeasurement:
-        """Ask the gate and the user, write, find the cliff, and save the result.
+        """Queries the gate, asks the user, writes, finds the cliff, and saves the result.
 
         Returns the content of the report.
 
@@ -156,7 +156,7 @@ class SlcProbe:
     def _write(
         self, profile: Profile, may_stop: StopCondition | None = None
     ) -> tuple[WatchedWrite, RunOutcome]:
-        """Write the file from start to end. Returns the samples, and the result of fio.
+        """Writes the file from start to end. Returns the samples, and the result of fio.
 
         may_stop: ends the write when it returns True. None means that the write ends when the end
             of the cache is certain.
@@ -230,7 +230,7 @@ class SlcProbe:
         return replace(self._profile, size_bytes=size, runtime_seconds=seconds)
 
     def _warn(self, *, anyway: bool) -> None:
-        """Add a note for each drive whose speed may drop although no write cache is full.
+        """Adds a note for each drive whose speed may drop although no write cache is full.
 
         These are rotating disks, and volumes whose provider may cache writes.
 
@@ -279,13 +279,13 @@ def recovery_steps(
     write: Write,
     device_bytes: Callable[[], int | None],
 ) -> tuple[list[RecoveryStep], str]:
-    """Measure the recovery of the cache: wait for each idle time, and then write.
+    """Measures the recovery of the cache: waits for each idle time, and then writes.
 
-    Returns one step per idle time, and why steps are missing (empty if none is).
+    Returns one step per idle time, and why steps are missing (empty if no step is missing).
 
     cliff: the result of the first write.
-    profile: fio's parameters; it writes as much as the cache holds. The write stops early when it
-        has become slow.
+    profile: fio's parameters for a write of the size of the cache. The write stops early when it
+        becomes slow.
     idle_seconds: the idle times, in seconds.
     write: runs one write.
     device_bytes: returns the bytes written to the device since boot; None means unknown.
@@ -319,7 +319,7 @@ def recovery_steps(
 def recovered_by_idle_seconds(steps: Sequence[RecoveryStep]) -> dict[int, int]:
     """Returns the recovered bytes, keyed by the idle time in seconds.
 
-    Steps without a result are left out, and steps whose drive was not idle.
+    Steps without a result are left out. Steps during which the drive was not idle are left out too.
     """
     return {
         step.idle_seconds: step.recovered_bytes
@@ -331,7 +331,7 @@ def recovered_by_idle_seconds(steps: Sequence[RecoveryStep]) -> dict[int, int]:
 def until_slow(cliff: CacheCliff, profile: Profile) -> StopCondition:
     """Returns a condition that stops a further write when it has become slow.
 
-    It stops the write after as many slow bytes as are required to confirm a cliff.
+    It stops the write after the number of slow bytes that confirms a cliff.
 
     cliff: the result of the first write, which has the fast and the slow speed.
     profile: fio's parameters of the further write.

@@ -3,8 +3,8 @@
 The agent is the privileged process that polls the drives for the daemon. It writes a document for
 each poll, and at regular intervals a heartbeat with the list of drives. If the agent is running,
 the reader uses these files. Otherwise it polls the drives itself, with the agent's poller. It also
-reads the daemon's wear history and its inventory (the list of all drives that the daemon ever saw),
-and does not change them.
+reads the daemon's wear history and inventory (the list of all drives that the daemon ever saw), but
+does not change them.
 """
 
 import json
@@ -57,7 +57,7 @@ _SYSTEM_DIRECTORIES = ("/usr/sbin", "/sbin")
 
 @dataclass(frozen=True, slots=True)
 class PollProgress:
-    """How far the poll of all drives is.
+    """The progress of the poll of all drives.
 
     answered: the number of drives that have answered.
     waiting: the names of the drives that have not answered yet.
@@ -100,7 +100,7 @@ class SmartReader:
         history: Callable[[], WearHistory] | None,
         progress: Callable[[PollProgress], None],
     ) -> None:
-        """Read the block devices of the host from the kernel. No drive is polled yet.
+        """Reads the block devices of the host from the kernel. No drive is polled yet.
 
         children: creates the object that starts smartctl; called only if the drives are polled.
         kept: the content of the daemon's state file, which is not written.
@@ -146,7 +146,7 @@ class SmartReader:
     def read(self) -> Answers:
         """Returns every drive with its SMART data.
 
-        The last ones are block devices for which the scan found no drive.
+        At the end are block devices for which the scan found no drive.
 
         Raises:
             ConfigError: smart.source requires the agent, and the agent has no usable heartbeat.
@@ -181,7 +181,7 @@ class SmartReader:
     def outputs(self) -> dict[str, bytes]:
         """Returns smartctl's JSON output for each drive, keyed by the drive's path and type.
 
-        The key "scan" has the output of a scan that lists these drives.
+        The value of the key "scan" is the output of a scan that lists these drives.
         """
         devices = [
             {"name": path, "type": kind, "protocol": _protocol(document)}
@@ -346,9 +346,9 @@ def read_agent_heartbeat(smart: SmartSettings, clock: Clock) -> Heartbeat | None
 
 
 def read_agent_documents(smart: SmartSettings, take: Callable[[PollDocument], None]) -> str:
-    """Pass each document of the agent to `take`.
+    """Passes each document of the agent to `take`.
 
-    Returns why documents were rejected; empty if none was.
+    Returns why documents were rejected; empty if no document was rejected.
     """
     rejected: list[SourceError] = []
     try:

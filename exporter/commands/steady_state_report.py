@@ -1,8 +1,8 @@
 """Builds the report of `ssd-exporter steady-state`. It does no I/O.
 
-A round is one run of a profile (the parameters of fio). A series has all rounds of one profile on
-one drive. In steady state the results of the last rounds, the window, are nearly equal: SNIA's rule
-limits their range and the slope of a line through them.
+A round is one run of a profile (the parameters of fio). A series is the list of all rounds of one
+profile on one drive. The window is the last rounds. In steady state the results in the window are
+nearly equal: SNIA's rule limits their range and the slope of a line through them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,9 +57,9 @@ class SteadyStateResult:
     """The content of the report.
 
     title: the title of the report.
-    series: one series for a run of the command; with --kept, all saved ones that were requested.
+    series: one series for a run of the command; with --kept, all requested saved series.
     facts: names and values that describe the run, for people.
-    problem: why the rounds stopped early; empty if they did not.
+    problem: why the rounds stopped early; empty if all rounds ran.
     data: JSON values about the location.
     """
 

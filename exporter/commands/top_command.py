@@ -1,7 +1,7 @@
 """``ssd-exporter top``: shows the drives of this host live in a terminal.
 
-It samples the kernel's counters itself. It needs no daemon, no privileges and no state, and writes
-nothing but its screen.
+The command samples the kernel's counters itself. It needs no daemon, no privileges and no state. It
+writes only to its terminal.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def take_frame(host: LiveHost, daemon: DaemonPage, clock: Clock, interval: float
 
 
 def watch(host: LiveHost, daemon: DaemonPage, clock: Clock, interval: float, out: TextIO) -> int:
-    """Show the drives until the user quits. Returns the exit status."""
+    """Shows the drives until the user quits. Returns the exit status."""
     view, is_coloured = View(), has_colour(out)
     host.tick()
     frame = host.frame({})

@@ -7,9 +7,9 @@ There are three sources:
    have the same meaning (see the module `makes`);
 3. an attribute whose name contains "life" or "endurance".
 
-The device statistics are the best source of most drives, but many drives report values in them that
-are wrong. So they are compared with the rule of the make. If both contradict each other grossly,
-neither is used. `wear_table.STATISTICS_RULES` lists the makes whose values are known to be wrong.
+The device statistics are the best source for most drives, but those of many drives are wrong. So
+they are compared with the rule of the make. If the difference between both is large, neither is
+used. `wear_table.STATISTICS_RULES` lists the makes whose values are known to be wrong.
 The third source is used only if the make is unknown.
 
 smartctl's own field `endurance_used` is not used. For an ATA drive without device statistics,
@@ -80,8 +80,8 @@ def ata_endurance(
 ) -> Endurance | None:
     """Returns the wear of an ATA SSD from its best source.
 
-    A value of another source that contradicts it is recorded as rejected in `fields`. None for hard
-    disks, and if no source contains the wear.
+    A value of another source that contradicts the result is recorded as rejected in `fields`. None
+    for hard disks, and if no source contains the wear.
     """
     if identity.rotational:
         return None
@@ -161,14 +161,17 @@ def _reject(fields: Fields, endurance: Endurance, reason: str) -> None:
 
 
 def _differ(standard: Endurance, by_rule: Endurance) -> bool:
-    """Returns True if the values contradict each other. More than a lower bound does not."""
+    """Returns True if the values contradict each other.
+
+    A value of the device statistics above a lower bound is no contradiction.
+    """
     return abs(_distance(standard, by_rule)) > _MAX_DIFFERENCE
 
 
 def _is_gross(standard: Endurance, by_rule: Endurance | None) -> bool:
-    """Returns True if the rule of a known make differs by more than rounding and age explain.
+    """Returns True if the rule of a known make differs by more than `_GROSS_DIFFERENCE`.
 
-    If both say that the drive is worn out, it is reported.
+    False if both values mean that the drive is worn out.
     """
     used = _known_percent(by_rule)
     if by_rule is None or used is None or min(used, 100 * standard.used_ratio) >= _WORN_OUT:

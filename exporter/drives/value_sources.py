@@ -1,8 +1,8 @@
 """Names the source of each value of a drive's health: the log or attribute, and the formula.
 
-The texts are for people who check how a drive is interpreted, as `ssd-exporter read` shows it. The
-daemon does not use this module. The records of the wear and of the byte counters contain their own
-source. For all other values the source follows from the protocol and the report.
+`ssd-exporter read` shows these texts to people who check how a drive is interpreted. The daemon
+does not use this module. The records of the wear and of the byte counters contain their own source.
+For all other values the source follows from the protocol and the report.
 """
 
 import re
@@ -20,7 +20,7 @@ class ValueSource(NamedTuple):
     """The origin of a value.
 
     source: nvme_log, scsi_log, ata_devstat (device statistics), ata_attribute, ata_log, identify
-        (what the drive says about its model), or smartctl (a value that smartctl computes from
+        (the identify data of the drive), or smartctl (a value that smartctl computes from
         several sources). For the wear and for byte counts, a value of `EnduranceSource` or
         `UnitSource`.
     rule: the field of smartctl's JSON or the attribute, and the formula, as text for people.
@@ -124,7 +124,7 @@ def value_sources(report: Json, drive: DriveReport) -> dict[str, ValueSource]:
 
     The key "temperature_sensors" is for the sensors of `temperatures` other than "drive".
 
-    report: smartctl's JSON. drive: what `parse_report` returns for it.
+    report: smartctl's JSON. drive: the result of `parse_report` for the report.
     """
     protocol, health = drive.identity.protocol, drive.health
     sources = dict(_BY_PROTOCOL.get(protocol, _MESSAGES) if protocol else _MESSAGES)

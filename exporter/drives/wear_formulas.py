@@ -1,4 +1,4 @@
-"""Computes the used endurance of an ATA SSD from vendor attributes: the formulas of `wear_table`.
+"""Contains the formulas of `wear_table`, which compute the used endurance of an ATA SSD.
 
 Each formula returns a `Percent`, or None if the attribute does not contain the wear. Its arguments
 are the attribute of the rule, all attributes of the drive keyed by id, and the parameter of the
@@ -22,7 +22,7 @@ class Percent(NamedTuple):
 
     used: the used endurance in percent.
     step: the resolution of `used` in percent.
-    is_bound: True if the gauge has stopped at the end of its scale: at least `used` is used.
+    is_bound: True if the gauge has stopped at the end of its scale. `used` is then a lower bound.
     """
 
     used: float
@@ -128,7 +128,7 @@ def raw_percent(attribute: AtaAttribute, _rows: Rows, _parameter: int) -> Percen
 
 
 def raw_used(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
-    """Returns the wear from an attribute whose raw and normalized value both contain it.
+    """Returns the wear from an attribute whose raw and normalized value both contain the wear.
 
     The raw value is the used endurance in percent. The normalized value is 100 - raw. It stays at 0
     if more than 100 % is used, or continues at 255. On some firmware the raw value stops at 100.
@@ -256,7 +256,7 @@ def low_word_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Perc
     """Returns the wear from a raw value whose bits 0 to 15 are the average number of erase cycles.
 
     The parameter is the rated number of erase cycles. If attribute 231 has the value 100 and the
-    raw value 0, the drive is either new or worn out. None if the erase cycles contradict both.
+    raw value 0, the drive is either new or worn out. None if the erase cycles show neither.
     """
     percent = _share(attribute.raw & 0xFFFF, parameter)
     left = rows.get(_LIFE_LEFT)
@@ -352,7 +352,7 @@ def confirmed_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Perce
 def worn_out(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
     """Returns 100 % as a lower bound if the raw value is 0: no life is left.
 
-    New drives report 0, too. So the average number of erase cycles must have reached the parameter,
+    New drives also report 0. So the average number of erase cycles must be at least the parameter,
     which is the rated number.
     """
     count = next((rows[number].raw for number in _AVERAGE_ERASES if number in rows), 0)

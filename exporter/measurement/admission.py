@@ -1,8 +1,8 @@
 """Decides whether a measurement may start: the host lock, the gate, and the user's consent.
 
-The host lock allows one probe per host. The gate checks whether a probe may start, by the load and
-by the state of the drive; scheduled probes use the same gate. The user sees how much a measurement
-writes before anything is written. The host lock is released while the user answers, so that
+The host lock allows one probe per host. The gate uses the load and the state of the drive to decide
+whether a probe may start. Scheduled probes use the same gate. The user is told how much a
+measurement writes before it writes. The host lock is released while the user answers, so that
 scheduled probes do not wait.
 """
 
@@ -43,7 +43,7 @@ def wait_for_lock(
     progress: Progress,
     timeout_seconds: float = _LOCK_TIMEOUT_SECONDS,
 ) -> None:
-    """Wait until this process holds the host lock.
+    """Waits until this process holds the host lock.
 
     First it kills a fio that an earlier process left running.
 
@@ -89,7 +89,7 @@ def admit(
     anyway: bool,
     is_stuck: bool,
 ) -> None:
-    """Measure the load for two seconds, and return normally if the measurement may start.
+    """Measures the load for two seconds, and returns normally if the measurement may start.
 
     messages: the stream for progress messages.
     anyway: ignore the load of the host and of the device.
@@ -165,11 +165,12 @@ class Streams:
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """The plan that the user consents to.
+    """The plan to which the user consents.
 
     where: the directory and the device, such as "/mnt/probe on sda".
-    charge_bytes: the most that is written, including what the filesystem adds.
-    seconds: the time that the measurement takes on an idle drive that is not slow.
+    charge_bytes: the largest number of written bytes, including the writes of the filesystem
+        itself.
+    seconds: the duration of the measurement on an idle drive of normal speed.
     rated_bytes: the drive's rated endurance; None means unknown.
     left_bytes: the bytes that scheduled probes may still write today.
     """
@@ -198,7 +199,7 @@ class WritePlan:
 
 
 def ask_consent(plan: WritePlan, streams: Streams, *, yes: bool) -> None:
-    """Show the plan, ask the user, and return normally if the user consents.
+    """Shows the plan, asks the user, and returns normally if the user consents.
 
     yes: only show the plan, because the user has already consented.
 

@@ -39,7 +39,7 @@ def run(
     pid_file: ProbePidFile,
     show: Callable[[float], None],
 ) -> RunOutcome:
-    """Run the profiles one after the other in a single fio process; returns the outcome.
+    """Runs the profiles one after the other in a single fio process. Returns the outcome.
 
     Before the run, the bytes that the profiles may write are reserved in the budget. After it,
     the bytes that were written are charged.
@@ -111,7 +111,7 @@ def fill_file(
     missing_bytes: int,
     show: Callable[[str, float], None],
 ) -> None:
-    """Fill the missing part of the file with random data, and charge the bytes to the budget.
+    """Fills the missing part of the file with random data, and charges the bytes to the budget.
 
     name: the file's name in the directory.
     size_bytes: the length of the file afterwards.
@@ -153,7 +153,7 @@ def fill_file(
 
 
 def prepare_length(directory: Path, name: str, size_bytes: int) -> Path:
-    """Extend the file to at least `size_bytes` without filling it, and check it.
+    """Extends the file to at least `size_bytes` without filling it, and checks it.
 
     Call this before each run. Returns the path of the file.
 

@@ -1,4 +1,4 @@
-"""Determines what a measurement uses: profiles, directory, state directory, the drive's health.
+"""Determines the profiles, the directories and the health of the drive for a measurement.
 
 A profile is the set of parameters of one fio run, such as block size and runtime.
 """
@@ -63,9 +63,8 @@ def select_profiles(name: str | None, settings: Settings) -> tuple[Profile, ...]
 def retained_bytes(selected: Sequence[Profile], settings: Settings) -> int | None:
     """Returns the length in bytes to which the probes' file is truncated after the measurement.
 
-    It is the length that the daemon's scheduled profiles and these profiles need filled with data.
-    None means that the file need not be truncated, because no profile in `selected` writes the
-    whole file.
+    It is the length of the data that the daemon's scheduled profiles and these profiles need. None
+    means that the file is not truncated, because no profile in `selected` writes the whole file.
     """
     if not any(profile.writes_whole_file for profile in selected):
         return None
@@ -168,7 +167,7 @@ def probe_directory(
 
 
 def check_directory(directory: ProbeDirectory, *, copy_on_write: bool) -> None:
-    """Find the device and the filesystem of the directory, and check that they can be measured.
+    """Finds the device and the filesystem of the directory, and checks that they can be measured.
 
     directory: its `location` is set afterwards.
 

@@ -1,4 +1,4 @@
-"""Runs fio under guard, and computes the outcome of the run and the host's share of its latency.
+"""Runs fio with the guard, and computes the outcome of the run and the host's share of its latency.
 
 The guard ends fio when production needs the device. The host's share is the part of the latency
 that arose outside the device, for example in a busy CPU.
@@ -122,9 +122,9 @@ class HostShareRules:
     """The limits for the host's share of the latency. Ratios are 0 to 1.
 
     least_operations_ratio: minimum share of the device's operations that the probe must have made.
-        Below it, the device's mean time per operation is mostly that of other processes.
-    host_limited_ratio: if the host's share is greater than this, the run does not measure the drive
-        and is not compared with other runs.
+        With a smaller share, other processes determine the device's mean time per operation.
+    host_limited_ratio: if the host's share is greater than this, the run is not compared with other
+        runs, because it does not measure the drive.
     """
 
     least_operations_ratio: float = 0.5
@@ -144,7 +144,7 @@ def run_fio(
     clock: Clock,
     is_stopping: Callable[[], bool],
 ) -> RunOutcome:
-    """Run the profiles one after the other in one fio; returns how the run ended.
+    """Runs the profiles one after the other in one fio. Returns how the run ended.
 
     The run is ended early when production needs the device.
 
@@ -228,8 +228,8 @@ def host_share_of_run(
     Returns None if it is unknown, for example because the run was short or the profile does not use
     direct I/O; see `host_share`.
 
-    fio does not report when each job ran. The jobs run one after the other, and the last one ends
-    with fio. So the time of each job is computed from the end of fio and the jobs' durations.
+    fio does not report the start of each job. The jobs run one after the other, and the last one
+    ends with fio. So the start is computed from the end of fio and the durations of the jobs.
 
     outcome: the result of the whole run.
     profiles: all profiles of the run, in order.
@@ -277,11 +277,11 @@ def host_share(
     that is busy with interrupts, or a queue before the driver. Such a run does not measure the
     drive.
 
-    Returns None if the probe or the device made no such operations, or if the probe made too small
-    a share of all the device's operations (less than half by default).
+    Returns None if the probe or the device made no such operations, or if the probe's share of the
+    device's operations is too small (less than half by default). The kernel splits large requests,
+    so the computed share may be smaller than the real share.
 
-    Use it for direct I/O only, because a write to the page cache is not yet a write to the device.
-    The kernel splits large requests, so the probe's share of the operations may appear too small.
+    Use the function for direct I/O only: a write to the page cache is not a write to the device.
 
     op: the direction of the operations.
     operations: the number of the probe's operations in that direction.

@@ -1,6 +1,6 @@
 """Determines the filesystem and the drives of a directory, and whether probes may run in it.
 
-Probes may run in a directory if they measure a local drive there and do no harm.
+Probes may run in a directory if they measure a local drive there and cause no damage.
 """
 
 import os
@@ -61,8 +61,8 @@ _REBUILDING = frozenset({"resync", "recover", "check", "repair", "reshape"})
 class Location:
     """The filesystem of a directory, and the drives that contain it.
 
-    device: the device label of the metrics. It is the drive if there is exactly one, else the disk
-        that is mounted, such as an array.
+    device: the device label of the metrics: the name of the drive if there is exactly one.
+        Otherwise the name of the mounted disk, such as an array.
     leaves: the device names of the drives.
     fstype: the filesystem type in mountinfo, such as "ext4".
     mountpoint: the mount point of the filesystem.

@@ -144,8 +144,8 @@ class ProbeMonitor:
         """Returns JSON values for the state file: the recent results and the times of last runs.
 
         "rounds" contains one value per recent run, for the detection of steady state. "ran_at"
-        contains the times from which the intervals are counted, in unix seconds, keyed by directory
-        and then by profile name. Those of profiles that have not run since the start are kept.
+        contains the start times of the current intervals in unix seconds, keyed by directory and
+        then by profile name. It includes profiles that have not run since the start.
         """
         ran_at: dict[str, dict[str, float]] = {}
         for directory in self.directories:

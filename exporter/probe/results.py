@@ -1,9 +1,9 @@
 """Stores the results of probes, and the values of recent runs.
 
-The results are kept per directory, for the metrics. In addition, each successful run gives one
-value, called a round, for example its mean latency. A drive is in steady state if the last rounds
-differ little. Only rounds of the same drive, firmware and profile parameters are comparable; they
-form a series. The rounds of each series are kept over restarts of the daemon.
+The results are kept per directory, for the metrics. In addition, each successful run has one value,
+for example its mean latency. This value is called a round. A drive is in steady state if the last
+rounds differ little. A series consists of the rounds of one drive, firmware and set of profile
+parameters. Only these rounds are comparable. The state file keeps the rounds over restarts.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ class ProfileResults:
     host_share_ratio: the share of the latency of the last successful run that arose outside the
         device, 0 to 1.
     steady_state: whether the drive is in steady state.
-    skips: the number of skips in a row because of load.
+    skips: the number of consecutive skips because of load.
     aborts: the number of runs that the guard ended because of load, since the last complete run.
     """
 
@@ -70,7 +70,7 @@ class ProfileResults:
     aborts: int = 0
 
     def record_job(self, job: JobResult) -> None:
-        """Record the duration and the operations of a job that succeeded."""
+        """Records the duration and the operations of a job that succeeded."""
         self.last_operations = job.ops
         self.seconds = job.seconds
         for op, result in job.ops.items():
@@ -153,7 +153,7 @@ class RoundHistory:
                 self._series[key] = series
 
     def add(self, key: str, latest: Round, *, lower_is_better: bool) -> SteadyState:
-        """Add a round to a series; returns the steady state after this round.
+        """Adds a round to a series. Returns the steady state after this round.
 
         lower_is_better: True if the values are latencies, False if they are rates.
         """

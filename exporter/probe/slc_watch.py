@@ -1,9 +1,9 @@
 """Watches a long write of fio, and ends fio when the end of the drive's write cache is certain.
 
-The end of the cache is a sudden and lasting fall of the write speed (a cliff). To compute the
-speed, the bytes that fio has written are read from /proc/<pid>/io ten times a second, because fio's
-own log is complete only after fio has ended. If that file cannot be read, the device's counter is
-used, which includes the writes of other processes.
+The end of the cache is a sudden and lasting decrease of the write speed (a cliff). To compute the
+speed, the number of bytes that fio has written is read from /proc/<pid>/io ten times a second. If
+this file cannot be read, the device's counter is used, which includes the writes of other
+processes. fio's own log is not used, because it is complete only after fio has ended.
 """
 
 import logging
@@ -189,7 +189,7 @@ class _WatchedRun:
         self.was_interrupted = False
 
     def sample(self) -> bool:
-        """Add a sample; returns True if it is the first that meets the stop condition."""
+        """Adds a sample. Returns True if it is the first that meets the stop condition."""
         count, now = self._counters.count(), self._clock.monotonic()
         if count is None:
             return False
@@ -208,9 +208,9 @@ class _WatchedRun:
         return True
 
     def finished(self, finished: Finished) -> Finished:
-        """Returns how fio ended, changed to a success if the stop condition was the cause.
+        """Returns how fio ended. It is a success if the stop condition was the cause.
 
-        If fio had to be killed, its report is lost. The exit status then stays that of the kill.
+        If fio was killed, its report is lost, and the exit status is that of the kill.
         """
         if not self._has_met_condition or finished.end is not End.TIMED_OUT:
             return finished
@@ -252,7 +252,7 @@ def judge_write(written: WatchedWrite, capacity_bytes: int | None) -> CacheCliff
 
 
 def save_result(directory: Path, result: SlcResult) -> SlcResult | None:
-    """Save a result, unless it is of an aborted probe and the earlier one of a complete probe.
+    """Saves a result, unless it is of an aborted probe and the earlier one of a complete probe.
 
     Returns the earlier result if it was kept, and None if the new result was saved.
 

@@ -1,4 +1,4 @@
-"""Counts the bytes that a running fio writes, and those of other processes on the same device."""
+"""Counts the bytes that a running fio writes, and the bytes of other processes on its device."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -52,10 +52,10 @@ class WriteCounters:
         return None if now is None or before is None else max(0, now - before)
 
     def others_bytes(self) -> float:
-        """Returns the bytes that others read and wrote on the device since the previous call.
+        """Returns the bytes that other processes read and wrote since the previous call.
 
-        Returns 0 if they are unknown. fio's bytes are counted when they are submitted, and those of
-        the device when they are complete, so a single value may be below 0.
+        Returns 0 if unknown. A single value may be negative: the bytes of fio are counted at their
+        submission, and the bytes of the device at their completion.
         """
         own = None if self.is_device_total else self._own
         device, read = self._device_bytes(), self._device_read_bytes()

@@ -37,7 +37,7 @@ class Progress(contextlib.AbstractContextManager["Progress"]):
         self._shown = _shown(out)
 
     def show(self, words: str, done: float | None = None) -> None:
-        """Show the current step of the measurement.
+        """Shows the current step of the measurement.
 
         words: the description of the step.
         done: the finished share of the measurement, from 0 to 1; None means unknown.

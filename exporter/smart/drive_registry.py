@@ -1,8 +1,8 @@
 """Keeps the state of all drives of this host, from poll documents and heartbeats.
 
-A poll document is the result of one poll of a drive. A heartbeat is the poller's list of drives,
-which it sends regularly. The inventory is the list of all drives ever seen. Documents are recorded
-on one thread, and other threads read the state. A lock protects it.
+A poll document is the result of one poll of a drive. A heartbeat is the list of drives that the
+poller sends regularly. The inventory is the list of all drives ever seen. One thread records
+documents, and other threads read the state. A lock protects the state.
 """
 
 import math
@@ -210,7 +210,7 @@ class DriveRegistry:
     def health_of(self, label: str) -> DriveHealth | None:
         """Returns the last health of a drive; None if it is too old or the drive is not known.
 
-        The method takes no lock, because the thread that samples I/O counters must not wait.
+        The method uses no lock: the thread that samples I/O counters calls it, and must not wait.
         """
         for address, shown in self._labels.items():
             drive = self._drives.get(address) if shown == label else None
@@ -223,9 +223,9 @@ class DriveRegistry:
     def watched(self) -> list[WatchedDrive]:
         """Returns all drives in the order of their labels, followed by the missing drives.
 
-        While the poller sends heartbeats, all its drives are in the result. This includes drives
-        that time out, which are polled less and less often, and drives for which no document
-        arrived in time. Without a poller, a drive is in the result until its last poll is too old.
+        While the poller sends heartbeats, the result contains all its drives. This includes drives
+        that do not answer in time, and drives without a poll document. Without a poller, the
+        result contains a drive until its last poll is too old.
         """
         now = self._clock.wall()
         with self._lock:

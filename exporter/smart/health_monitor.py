@@ -1,4 +1,4 @@
-"""Builds the objects that poll, store and track the health of one host's drives.
+"""Builds the objects that poll the drives of this host and keep their health.
 
 A poll document is the result of one poll of a drive. The documents come from the agent, which
 writes them to a directory, or from a poller in this process. This module starts no thread.
@@ -161,9 +161,9 @@ class HealthMonitor:
     def read_once(self) -> None:
         """Reads the agent's documents, or polls each drive once, and returns.
 
-        Another process may poll the drives at the same time, so drives are left out on which two
-        smartctl processes disturb each other. Problems are reported to the collector status. It
-        returns within the timeouts of the drives plus a minute.
+        Another process may poll the drives at the same time. On some drives, two smartctl processes
+        disturb each other. These drives are left out. Problems are reported to the collector
+        status. The call takes at most the longest timeout of a drive plus one minute.
         """
         self._is_alone = False
         overrides = (device.smart_timeout_seconds for device in self.settings.device.values())

@@ -97,7 +97,7 @@ class PollHistory:
         return self._addresses[address].last_success_at
 
     def duplicates(self, addresses: Iterable[Address]) -> set[Address]:
-        """Returns those of the addresses whose drive also has a better address."""
+        """Returns the addresses with a better address that leads to the same drive."""
         answers = [
             history.answer
             for address in addresses
