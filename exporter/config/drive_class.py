@@ -1,4 +1,4 @@
-"""Defines the classes of drives and the kinds of volumes, which settings and verdicts depend on."""
+"""Defines the classes of drives and the kinds of volumes. Settings and verdicts use them."""
 
 from enum import Enum
 

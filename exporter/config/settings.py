@@ -330,7 +330,7 @@ class Settings:
     role: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def rated_bytes(self) -> dict[str, int]:
-        """Returns the rated endurance of drives in bytes, keyed by label, where it is set."""
+        """Returns the configured rated endurance of drives in bytes, keyed by label."""
         return {
             name: int(device.rated_bytes_written)
             for name, device in self.device.items()

@@ -1,9 +1,9 @@
 """Parses the health of an ATA drive from its attributes, device statistics, SCT and logs (ACS).
 
-The ATA standard defines the device statistics, but not the meaning of attributes. So a counter
-is read from the device statistics if they contain it. Otherwise it is read from an attribute, with
-the rules of `ata_count_table`. The raw value of an attribute can contain several numbers. If
-smartctl's database lists the format, smartctl prints the numbers separately, with the count first.
+The ATA standard defines the device statistics, but not the meaning of attributes. So a counter is
+read from the device statistics if they contain it. Otherwise it is read from an attribute, with the
+rules of `ata_count_table`. The raw value of an attribute can contain several numbers. If smartctl's
+database lists the format, smartctl prints the numbers separately, with the count first.
 """
 
 import re

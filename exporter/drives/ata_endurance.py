@@ -9,8 +9,8 @@ There are three sources:
 
 The device statistics are the best source for most drives, but those of many drives are wrong. So
 they are compared with the rule of the make. If the difference between both is large, neither is
-used. `wear_table.STATISTICS_RULES` lists the makes whose values are known to be wrong.
-The third source is used only if the make is unknown.
+used. `wear_table.STATISTICS_RULES` lists the makes whose values are known to be wrong. The third
+source is used only if the make is unknown.
 
 smartctl's own field `endurance_used` is not used. For an ATA drive without device statistics,
 smartctl computes it as 100 minus the normalized value of the attribute that is named SSD_Life_Left

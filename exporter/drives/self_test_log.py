@@ -156,8 +156,8 @@ def why_not_valid(hours: int, age_hours: int | None, *, has_16_bits: bool) -> st
 
     hours: the power-on time of the drive at the end of the test, in hours.
     age_hours: the power-on time of the drive now; None if unknown.
-    has_16_bits: True for the timestamps of the ATA and the SCSI log. They restart at 0 after
-        65,535 hours. On an older drive, each of them may be valid.
+    has_16_bits: True for the timestamps of the ATA and the SCSI log. They restart at 0 after 65,535
+        hours. On an older drive, each of them may be valid.
     """
     if age_hours is None or age_hours > _MAX_HOURS:
         return f"{hours} h is no power-on time" if hours > _MAX_HOURS else ""

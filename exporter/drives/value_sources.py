@@ -20,9 +20,8 @@ class ValueSource(NamedTuple):
     """The origin of a value.
 
     source: nvme_log, scsi_log, ata_devstat (device statistics), ata_attribute, ata_log, identify
-        (the identify data of the drive), or smartctl (a value that smartctl computes from
-        several sources). For the wear and for byte counts, a value of `EnduranceSource` or
-        `UnitSource`.
+        (the identify data of the drive), or smartctl (a value that smartctl computes from several
+        sources). For the wear and for byte counts, a value of `EnduranceSource` or `UnitSource`.
     rule: the field of smartctl's JSON or the attribute, and the formula, as text for people.
     """
 

@@ -1,4 +1,4 @@
-"""Reads what is kept about a drive besides its state: wear, results of probes. It reads no file."""
+"""Reads the history of a drive from memory: wear, results of probes, events. It reads no file."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from exporter.probe.slc_results import SlcResult
 
 @dataclass(frozen=True, slots=True)
 class ProbeRounds:
-    """The kept results of one probe profile on a drive.
+    """The results of one probe profile on a drive.
 
     is_latency: True if the values are seconds, False if they are operations or bytes per second.
-    rounds: Unix times and values, in the order of time.
+    rounds: pairs of Unix time and value, in the order of time.
     """
 
     name: str
@@ -25,10 +25,10 @@ class ProbeRounds:
 
 @dataclass(frozen=True, slots=True)
 class DriveHistory:
-    """What is kept about a drive.
+    """The history of a drive.
 
-    wear: Unix times and used ratios of the last 400 days, in the order of time.
-    probes: the kept results of each probe profile.
+    wear: pairs of Unix time and used ratio of the last 400 days, in the order of time.
+    probes: the results of each probe profile.
     cache: the last result of a write cache probe; None if there is none.
     events: what happened to the drive in the last year, in the order of time.
     """
@@ -40,7 +40,7 @@ class DriveHistory:
 
 
 def read_history(sources: Sources, drive: DriveView) -> DriveHistory:
-    """Returns the history of one drive from what the daemon holds in memory. It does not block."""
+    """Returns the history of one drive from the memory of the daemon. It does not block."""
     facts = drive.facts
     wear = None if sources.health is None else sources.health.wear
     key = "" if facts.smart is None else facts.smart.key

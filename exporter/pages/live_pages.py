@@ -1,6 +1,6 @@
-"""Connects the pages for people with the sources. Their code is loaded at the first request.
+"""Answers requests for the pages for people. Their code is loaded at the first request.
 
-Most daemons serve only metrics, and the code of the pages needs 1.5 MB.
+Most daemons serve only metrics, and the code of the pages takes 1.5 MB of memory.
 """
 
 import threading

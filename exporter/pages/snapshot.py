@@ -1,4 +1,4 @@
-"""Reads the values of the pages from what the daemon holds in memory. It reads no disk.
+"""Reads the values of the pages from the memory of the daemon. It reads no disk.
 
 The facts of the drives change rarely and are read at most once in a few seconds. The I/O of the
 last second is read at each request, while the sampler is locked.

@@ -19,7 +19,7 @@ def deliver(report: Report, out: TextIO, *, as_json: bool, html: Path | None) ->
     html: the path of the HTML file; None means that no such file is written.
 
     Raises:
-        ConfigError: the HTML file cannot be written. At that time the report is already printed.
+        ConfigError: the HTML file cannot be written. The report has already been printed.
     """
     if as_json:
         out.write(content.json_text(report))

@@ -24,9 +24,9 @@ def labels(addresses: Iterable[Address], nodes: DeviceNodes) -> dict[Address, st
     The label of a drive with a block device is the name of that device, such as sda. This is also
     true if the address is its generic node /dev/sg0. The label of an NVMe controller is the name of
     its lowest namespace. The label of a drive in a controller's slot is path and slot
-    (bus/0:megaraid,3). The label of a hidden disk is the name of its generic node (sg3).
-    If another address already has this label, the label is the name of the node. If this name is
-    also in use, the label is node and type.
+    (bus/0:megaraid,3). The label of a hidden disk is the name of its generic node (sg3). If another
+    address already has this label, the label is the name of the node. If this name is also in use,
+    the label is node and type.
     """
     blocks = {generic.name: generic.block for generic in nodes.generics}
     taken: set[str] = set()

@@ -98,8 +98,8 @@ class Answers:
 class CheckThresholds:
     """The values at which the state of a drive is reported as a warning or as critical.
 
-    endurance_warning_ratio: the smallest used part of the rated endurance that is a warning; 1.0
-        is all of it. The text tells the operator to order a replacement.
+    endurance_warning_ratio: the smallest used part of the rated endurance that is a warning; 1.0 is
+        all of it. The text tells the operator to order a replacement.
     endurance_critical_ratio: the smallest used part at which the text tells the operator to replace
         the drive. The severity is still a warning, because a worn drive works for months.
     wearout_warning_seconds, wearout_critical_seconds: the problem is reported if the low estimate

@@ -224,8 +224,8 @@ class DriveRegistry:
         """Returns all drives in the order of their labels, followed by the missing drives.
 
         While the poller sends heartbeats, the result contains all its drives. This includes drives
-        that do not answer in time, and drives without a poll document. Without a poller, the
-        result contains a drive until its last poll is too old.
+        that do not answer in time, and drives without a poll document. Without a poller, the result
+        contains a drive until its last poll is too old.
         """
         now = self._clock.wall()
         with self._lock:

@@ -26,9 +26,8 @@ text                            raw value
 
 The raw value of "14 (Min/Max 3/52)" and of "14 (Min/Max 3/52 #7)" is the first number, because the
 higher bytes have several layouts. Every other text has no raw value. An example is "5/1234" of
-other
-attributes: the number of bits of the second number is unknown. Some hard disks count half minutes
-(halfmin2hour), but print the same text as hard disks that count minutes.
+other attributes: the number of bits of the second number is unknown. Some hard disks count half
+minutes (halfmin2hour), but print the same text as hard disks that count minutes.
 """
 
 import re
