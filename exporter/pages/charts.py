@@ -26,7 +26,7 @@ def throughput_heights(column: Sequence[float], peak: float, half: float) -> Ite
 
 
 def await_heights(column: Sequence[float], limit: float, half: float) -> Iterator[float]:
-    """Yields the height of each sample, 0 to `half`. The await `limit` has the height `half / 2`."""
+    """Yields the height of each sample, 0 to `half`. An await equal to `limit` has half of it."""
     scale = half / (2 * _OCTAVES)
     for value in column:
         if value <= 0:

@@ -99,9 +99,9 @@ class CheckThresholds:
     """The values at which the state of a drive is reported as a warning or as critical.
 
     endurance_warning_ratio: the smallest used part of the rated endurance that is a warning; 1.0 is
-        all of it. The text tells the operator to order a replacement.
-    endurance_critical_ratio: the smallest used part at which the text tells the operator to replace
-        the drive. The severity is still a warning, because a worn drive works for months.
+        all of it. The action is to order a replacement.
+    endurance_critical_ratio: from this used part on, the action is to replace the drive within
+        weeks. The severity is still a warning, because a worn drive works for months.
     wearout_warning_seconds, wearout_critical_seconds: the problem is reported if the low estimate
         of the time until the endurance is used up is below this.
     spare_margin_ratio: the largest (spare - limit) / (1 - limit) that is a warning. `limit` is the

@@ -98,7 +98,7 @@ def _wearout_missing(health: DriveHealth) -> str:
 
 
 def with_ufs_limit(drive: WatchedDrive, kernel: DeviceIdentity | None) -> WatchedDrive:
-    """Returns the drive. For a UFS drive without wear, `wearout_missing` says why and what to do.
+    """Returns the drive. A UFS drive without wear gets a text with the reason and where to read it.
 
     kernel: the identity that the kernel reports; None means unknown.
     """

@@ -98,7 +98,7 @@ def worn_out_text(health: DriveHealth) -> str:
 
 
 def is_wear(attribute: AtaAttribute) -> bool:
-    """True if the name of the attribute means the remaining or the used endurance."""
+    """True if the name of the attribute means endurance or erase cycles."""
     named = _WEAR_NAME.fullmatch(attribute.name) is not None
     return named and _NO_WEAR_NAME.search(attribute.name) is None
 

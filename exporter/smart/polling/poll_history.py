@@ -97,7 +97,7 @@ class PollHistory:
         return self._addresses[address].last_success_at
 
     def duplicates(self, addresses: Iterable[Address]) -> set[Address]:
-        """Returns the addresses with a better address that leads to the same drive."""
+        """Returns those addresses for whose drive a better address exists."""
         answers = [
             history.answer
             for address in addresses
