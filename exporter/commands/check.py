@@ -27,15 +27,13 @@ def run(
     *,
     as_json: bool,
     out: TextIO,
-    thresholds: CheckThresholds | None = None,
 ) -> int:
     """Prints the health of the drives. Returns the exit status of a Nagios plug-in (0 to 3).
 
     answers: the drives with their SMART data.
     as_json: print JSON instead of a table.
-    thresholds: None means the default thresholds.
     """
-    result = report(answers, thresholds or CheckThresholds())
+    result = report(answers, CheckThresholds())
     if as_json:
         out.write(json.dumps(plain(result), indent=2, allow_nan=False) + "\n")
     else:

@@ -94,9 +94,10 @@ class BaselineRules:
     operations: this many operations are averaged to one observation. The kernel counts whole
         milliseconds, so the time of a single short request would be 0 or 1 ms.
     observations: the baseline is valid after this many observations.
-    interval_seconds: a valid baseline takes at most one observation in this time, so that its
-        memory does not depend on the load.
-    reference_observations: the reference is the baseline after this many later observations: a day.
+    interval_seconds: a valid baseline uses at most one observation in this time. So the age of its
+        observations does not depend on the load.
+    reference_observations: the reference is the value of the baseline after this many further
+        observations. With one observation per hour, they take a day.
     memory: if there are more observations than this, the weights of all observations are halved.
         With one observation per hour, the baseline follows changes of the device over months.
     """

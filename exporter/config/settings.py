@@ -15,7 +15,7 @@ from pathlib import Path
 from exporter.config.disk_rules import DiskRules
 from exporter.config.drive_class import DriveClass, VolumeType
 from exporter.config.gate_rules import GateRules
-from exporter.config.profiles import ProfileSettings
+from exporter.config.profiles import ON_BY_DEFAULT, ProfileSettings
 from exporter.runtime.errors import ConfigError
 
 #: The names of all collectors, in the order of the page; see `exporter.metrics.collectors`. The
@@ -236,7 +236,7 @@ class ProbeSettings:
     """
 
     directory: tuple[Path, ...] = ()
-    profiles: tuple[str, ...] = ("fsync", "page_read", "page_write")
+    profiles: tuple[str, ...] = ON_BY_DEFAULT
     first_delay_seconds: float = 600.0
     budget_bytes_per_day: int = 1 << 30
     copy_on_write: bool = False

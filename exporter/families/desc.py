@@ -1,6 +1,6 @@
 """Defines metric descriptions, samples and histogram values."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -48,16 +48,6 @@ class SampleBlock(NamedTuple):
     desc: "MetricDesc"
     series: Sequence[tuple[str, ...]]
     values: Sequence[float | Buckets]
-
-
-def each_sample(samples: Iterable[Sample | SampleBlock]) -> Iterator[Sample]:
-    """Yields all samples, including those of the blocks."""
-    for sample in samples:
-        if isinstance(sample, SampleBlock):
-            for labels, value in zip(sample.series, sample.values, strict=True):
-                yield Sample(sample.desc, labels, value)
-        else:
-            yield sample
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,6 +8,7 @@ parameters. Only these rounds are comparable. The state file keeps the rounds ov
 
 from collections.abc import Mapping
 from dataclasses import asdict, astuple, dataclass, field
+from enum import Enum
 from typing import Any
 
 from exporter.config.profiles import KIB, Profile, Rw, Sync
@@ -196,6 +197,17 @@ class RoundHistory:
         )
 
 
+class Quantity(str, Enum):
+    """The quantity by which a profile is judged; `round_value` returns its value.
+
+    The values of this enumeration are the units in the JSON output.
+    """
+
+    LATENCY = "seconds"
+    THROUGHPUT = "bytes_per_second"
+    RATE = "iops"
+
+
 def main_op(profile: Profile) -> Op:
     """Returns the kind of operation that a profile measures."""
     if profile.sync in (Sync.FSYNC, Sync.FDATASYNC):
@@ -212,6 +224,14 @@ def is_latency_judged(profile: Profile) -> bool:
     return profile.is_rate_capped or main_op(profile) is Op.SYNC
 
 
+def quantity(profile: Profile) -> Quantity:
+    """Returns the quantity by which the profile is judged."""
+    if is_latency_judged(profile):
+        return Quantity.LATENCY
+    is_large = profile.block_bytes >= _THROUGHPUT_BLOCK_BYTES
+    return Quantity.THROUGHPUT if is_large else Quantity.RATE
+
+
 def round_value(profile: Profile, job: JobResult) -> float | None:
     """Returns the value of a run that is compared with other runs; None if fio did not report it.
 
@@ -220,11 +240,11 @@ def round_value(profile: Profile, job: JobResult) -> float | None:
     result = job.ops.get(main_op(profile))
     if result is None:
         return None
-    if is_latency_judged(profile):
-        return result.mean_seconds
-    if profile.block_bytes < _THROUGHPUT_BLOCK_BYTES:
-        return result.iops
-    return result.bytes_per_second
+    return {
+        Quantity.LATENCY: result.mean_seconds,
+        Quantity.THROUGHPUT: result.bytes_per_second,
+        Quantity.RATE: result.iops,
+    }[quantity(profile)]
 
 
 def series_key(drive: str, firmware: str, profile: Profile, engine: str) -> str:
