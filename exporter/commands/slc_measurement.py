@@ -14,7 +14,7 @@ from exporter.commands.slc_report import CacheMeasurement, RecoveryStep
 from exporter.config.drive_class import DriveClass
 from exporter.config.profiles import Profile
 from exporter.config.settings import Settings
-from exporter.linux.diskstats import SECTOR_BYTES
+from exporter.linux.diskstats import DiskStats
 from exporter.measurement import figures, run_facts
 from exporter.measurement.figures import span
 from exporter.measurement.run_facts import MeasuredDrives
@@ -186,8 +186,7 @@ class SlcProbe:
             measurement.clock,
             stop_condition=lambda _profile, _file: observe,
             on_end=self._finish,
-            device_bytes=lambda _file: self._device_bytes(),
-            device_read_bytes=lambda _file: self._device_bytes("read_sectors"),
+            device=lambda _file: self._device(),
         )
         self._written = None
         file = measurement.prepare_file(self._name, profile.size_bytes, fill=False)
@@ -198,9 +197,12 @@ class SlcProbe:
     def _finish(self, written: WatchedWrite) -> None:
         self._written = written
 
-    def _device_bytes(self, field: str = "written_sectors") -> int | None:
-        disk = read_disk(self._settings.path.procfs, self._measurement.location.device)
-        return None if disk is None else int(getattr(disk, field)) * SECTOR_BYTES
+    def _device(self) -> DiskStats | None:
+        return read_disk(self._settings.path.procfs, self._measurement.location.device)
+
+    def _device_bytes(self) -> int | None:
+        disk = self._device()
+        return None if disk is None else disk.written_bytes
 
     def _save(self, result: SlcResult) -> SlcResult | None:
         try:

@@ -122,14 +122,7 @@ class ProbeMonitor:
             )
             for path in configuration.directory
         ]
-        self._slc = ScheduledSlc(
-            state_directory,
-            self.directories,
-            clock=clock,
-            proc=settings.path.procfs,
-            topology=topology,
-            identity=identity,
-        )
+        self._slc = ScheduledSlc(state_directory, self.directories, clock, context)
         self.probe = ProbeScheduler(
             self.directories,
             self._tools,

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exporter.config.profiles import Profile
-from exporter.linux.diskstats import SECTOR_BYTES
-from exporter.linux.topology import Topology
+from exporter.linux.diskstats import DiskStats
 from exporter.probe import slc_results
 from exporter.probe.cache_cliff import CliffRules, TraceSample, cache_cliff
 from exporter.probe.cliff_detector import (
@@ -24,7 +23,7 @@ from exporter.probe.cliff_detector import (
 )
 from exporter.probe.cliff_result import CacheCliff
 from exporter.probe.fio import Fio
-from exporter.probe.probe_directory import ProbeDirectory
+from exporter.probe.probe_directory import ProbeContext, ProbeDirectory
 from exporter.probe.production_load import read_disk
 from exporter.probe.slc_results import SlcResult
 from exporter.probe.write_counters import WriteCounters
@@ -83,9 +82,7 @@ class WatchedFio:
 
     stop_condition: returns a new stop condition for a run of the profile on the file.
     on_end: receives each watched write after its end, before `wait` returns.
-    device_bytes: returns the bytes that the device of the file has written since boot; None means
-        unknown.
-    device_read_bytes: returns the bytes that the device has read since boot; None means unknown.
+    device: returns the counters of the device of the file; None means unknown.
     proc: the mount point of procfs in which fio's process is found.
     """
 
@@ -93,8 +90,7 @@ class WatchedFio:
     clock: Clock
     stop_condition: Callable[[Profile, Path], StopCondition]
     on_end: Callable[[WatchedWrite], None]
-    device_bytes: Callable[[Path], int | None]
-    device_read_bytes: Callable[[Path], int | None] = lambda _file: None
+    device: Callable[[Path], DiskStats | None]
     proc: Path = Path("/proc")
     _run: "_WatchedRun | None" = None
 
@@ -120,11 +116,7 @@ class WatchedFio:
             # The profiles run one after the other, and the earlier ones write at most this many
             # bytes.
             before = sum(profile.written_bytes_at_most for profile in profiles[:-1])
-            counters = WriteCounters(
-                self.proc / str(pid) / "io",
-                lambda: self.device_bytes(file),
-                lambda: self.device_read_bytes(file),
-            )
+            counters = WriteCounters(self.proc / str(pid) / "io", lambda: self.device(file))
             self._run = _WatchedRun(
                 last,
                 file,
@@ -276,17 +268,12 @@ class ScheduledSlc:
 
     state: the directory of the saved results.
     directories: the directories in which probes run.
-    proc: the mount point of procfs, from which the device's counters are read.
-    topology: returns the drives and filesystems of the host; None means not read yet.
-    identity: returns the identity of a device, which stays equal if the device's name changes.
     """
 
     state: Path
     directories: Sequence[ProbeDirectory]
     clock: Clock
-    proc: Path
-    topology: Callable[[], Topology | None]
-    identity: Callable[[str], str]
+    context: ProbeContext
 
     def watched(self, fio: Fio) -> Fio:
         """Returns a wrapper of fio that watches runs of `slc` and saves their results."""
@@ -295,8 +282,7 @@ class ScheduledSlc:
             self.clock,
             stop_condition=_until_cliff,
             on_end=self._save,
-            device_bytes=lambda file: self._device_sectors(file, "written_sectors"),
-            device_read_bytes=lambda file: self._device_sectors(file, "read_sectors"),
+            device=self._device,
         )
 
     def _save(self, written: WatchedWrite) -> None:
@@ -308,7 +294,7 @@ class ScheduledSlc:
             log.warning("no result for the write cache of %s: %s", device, written.problem)
             return
         cliff = judge_write(written, self._capacity_bytes(device))
-        drives = tuple(map(self.identity, leaves or (device,)))
+        drives = tuple(map(self.context.identity, leaves or (device,)))
         try:
             save_result(self.state, SlcResult(drives, device, self.clock.wall(), cliff))
         except OSError as e:
@@ -323,17 +309,15 @@ class ScheduledSlc:
         return next((known for known in self.directories if known.path == file.parent), None)
 
     def _capacity_bytes(self, device: str) -> int | None:
-        topology = self.topology()
+        topology = self.context.topology()
         known = topology.devices.get(device) if topology else None
         return None if known is None else known.block.capacity_bytes
 
-    def _device_sectors(self, file: Path, field: str) -> int | None:
-        """Returns a counter of the file's device in bytes; None if it cannot be read."""
+    def _device(self, file: Path) -> DiskStats | None:
         directory = self._directory_of(file)
         if directory is None or directory.location is None:
             return None
-        disk = read_disk(self.proc, directory.location.device)
-        return None if disk is None else int(getattr(disk, field)) * SECTOR_BYTES
+        return read_disk(self.context.proc, directory.location.device)
 
 
 def _until_cliff(profile: Profile, _file: Path) -> StopCondition:
