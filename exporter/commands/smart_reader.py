@@ -213,7 +213,7 @@ class SmartReader:
             return None
 
     def _poll(self) -> None:
-        path, smart = self._settings.path, self._settings.smart
+        path = self._settings.path
         plan, self._excluded = polling_plan.shared(self._settings)
         poller = Poller(
             self._children(),
@@ -224,12 +224,7 @@ class SmartReader:
             on_document=self._take,
             on_heartbeat=self._take_heartbeat,
         )
-        longest_timeout = max(
-            smart.timeout_seconds,
-            *(device.smart_timeout_seconds or 0.0 for device in self._settings.device.values()),
-            0.0,
-        )
-        limit = longest_timeout + _TERMINATION_SECONDS
+        limit = self._settings.longest_smart_timeout_seconds() + _TERMINATION_SECONDS
         self._unanswered_message = (
             f"no answer within {limit:.0f} s: it hangs, or it waits for drives that hang"
         )

@@ -337,6 +337,11 @@ class Settings:
             if device.rated_bytes_written is not None
         }
 
+    def longest_smart_timeout_seconds(self) -> float:
+        """Returns the longest timeout of a poll of one drive, in seconds."""
+        own = (device.smart_timeout_seconds or 0.0 for device in self.device.values())
+        return max(self.smart.timeout_seconds, *own, 0.0)
+
 
 def device_filter(disk: DiskSettings) -> Callable[[str], bool]:
     """Returns a function that takes a device name and returns True if the device is exported.

@@ -166,10 +166,9 @@ class HealthMonitor:
         status. The call takes at most the longest timeout of a drive plus one minute.
         """
         self._is_alone = False
-        overrides = (device.smart_timeout_seconds for device in self.settings.device.values())
-        timeouts = (self.settings.smart.timeout_seconds, *(each or 0.0 for each in overrides))
+        longest = self.settings.longest_smart_timeout_seconds()
         try:
-            self.source.read_once(_ONCE_SCAN_SECONDS + max(timeouts) + _ONCE_END_SECONDS)
+            self.source.read_once(_ONCE_SCAN_SECONDS + longest + _ONCE_END_SECONDS)
         finally:
             self.source.close()
 
