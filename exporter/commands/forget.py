@@ -1,7 +1,7 @@
 """``ssd-exporter forget SERIAL``: tells the daemon not to report a removed drive as missing.
 
 The daemon keeps an inventory, which is the list of all drives that it ever saw. The command
-requests that the daemon removes a drive from its inventory.
+requests that the daemon removes the drive from this list.
 """
 
 import argparse

@@ -244,7 +244,7 @@ def judge_write(written: WatchedWrite, capacity_bytes: int | None) -> CacheCliff
 
 
 def save_result(directory: Path, result: SlcResult) -> SlcResult | None:
-    """Saves a result, unless it is of an aborted probe and the earlier one of a complete probe.
+    """Saves a result, unless the earlier result takes precedence (`slc_results.supersedes`).
 
     Returns the earlier result if it was kept, and None if the new result was saved.
 

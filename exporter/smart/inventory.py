@@ -35,11 +35,12 @@ class KnownDrive:
 
     label: its `device` label.
     path, type: its smartctl address.
-    first_seen_unix_time, last_seen_unix_time: when it first and last answered, in seconds.
-    model, serial, firmware, wwn: its identity. None means that it has not reported the value.
-    missing: True if the last complete scan did not find it.
-    key: identifies it in the wear history during its whole life; no two drives have the same. None
-        before `Inventory.assign_keys`, and for a drive that reports too little.
+    first_seen_unix_time, last_seen_unix_time: when the drive first and last answered, in seconds.
+    model, serial, firmware, wwn: its identity. None means that the drive has not reported the
+        value.
+    missing: True if the last complete scan did not find the drive.
+    key: the unique key of the drive in the wear history, during its whole life. None before
+        `Inventory.assign_keys`, and for a drive that reports too little.
     former_key: the key that an earlier version of the exporter used for this drive and for another
         drive. Empty if there is none.
     """
