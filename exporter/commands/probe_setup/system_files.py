@@ -201,8 +201,8 @@ def create_directory(directory: Path, state: Path, *, is_ours: bool = False) -> 
 
     Returns False if the directory exists and belongs to that owner.
 
-    is_ours: True if an earlier call has created the directory and was killed before it changed the
-        owner.
+    is_ours: True if an earlier call may have created the directory and was killed before it changed
+        the owner.
 
     Raises:
         ConfigError: the directory cannot be created, or another file exists at this path.
