@@ -1,7 +1,7 @@
 """Replaces the identifiers of drives, hosts and their owners with placeholders.
 
-All occurrences of an identifier are replaced with the same placeholder. So one can still see that
-two files refer to the same drive or name.
+All occurrences of an identifier are replaced with the same placeholder. A reader can therefore see
+that two files refer to the same drive or name.
 """
 
 import re
@@ -60,8 +60,9 @@ class Redactor:
 
     It replaces the identifiers that were passed to the constructor, and everything that has the
     form of a UUID or WWN. Placeholders are numbered in the order in which the identifiers are
-    passed, so the same input always has the same result. A placeholder contains no serial number or
-    WWN of 5 or more characters, unless 10,000 tries find none that meets this condition.
+    passed, so the same input always has the same result. A placeholder that contains a serial
+    number or WWN of 5 or more characters is not used. After 10,000 such placeholders, the last one
+    is used.
     """
 
     def __init__(

@@ -26,8 +26,8 @@ def serials(output: bytes) -> Iterator[str]:
 def wwns(output: bytes) -> Iterator[str]:
     """Yields the hexadecimal digits of the WWNs in an output of smartctl.
 
-    They are computed from numbers in JSON, beside which other text may stand. Nothing is yielded
-    for an output without JSON.
+    They are computed from numbers in JSON. The output may also contain other text. Nothing is
+    yielded for an output without JSON.
     """
     yield from _wwns(_parse_json(output[output.find(b"{") : output.rfind(b"}") + 1]))
 

@@ -34,7 +34,6 @@ from exporter.measurement.session import (
 )
 from exporter.probe.filling import bytes_to_fill, fill_seconds
 from exporter.probe.fio_run import ProfileResult
-from exporter.probe.production_load import GuardSampler
 from exporter.report import terminal
 from exporter.report.content import Report
 from exporter.runtime.errors import CommandError, ConfigError, SourceError
@@ -51,7 +50,7 @@ def run(
     tools: MeasurementTools,
     out: TextIO,
 ) -> int:
-    """Run the cells of the matrix and print the report. Returns the exit status.
+    """Runs the cells of the matrix and prints the report. Returns the exit status.
 
     The status is 0 if all cells were measured. Otherwise it is 3, and the report contains the cells
     that were measured before an interruption or a problem.
@@ -89,7 +88,7 @@ def run(
 def _prepare(
     measurement: Measurement, cells: Sequence[Profile], matrix: Matrix, messages: TextIO
 ) -> Path:
-    """Query the gate, ask the user for consent, and create the test file. Returns its path.
+    """Queries the gate, asks the user for consent, and create the test file. Returns its path.
 
     messages: the stream to which the plan of the benchmark is printed.
     """
@@ -129,19 +128,16 @@ def _run_cells(
 
 def _progress_display(
     measurement: Measurement, cells: Sequence[Profile], number: int
-) -> Callable[[GuardSampler], bool]:
+) -> Callable[[float], None]:
     cell, left_seconds = cells[number], bench_matrix.seconds_at_most(cells[number:])
-    started_at = measurement.clock.monotonic()
 
-    def show(_watch: GuardSampler) -> bool:
-        elapsed = measurement.clock.monotonic() - started_at
+    def show(elapsed: float) -> None:
         share = min(elapsed / cell.runtime_seconds, 1.0)
         measurement.show(
             f"{bench_report.cell_words(cell)}: cell {number + 1} of {len(cells)}, at most"
             f" {span(max(left_seconds - elapsed, 1.0))} left",
             (number + share) / len(cells),
         )
-        return True
 
     return show
 

@@ -46,7 +46,7 @@ class CellOutcome:
     problem: str = ""
 
     def results(self) -> Iterator[tuple[Op, OpResult]]:
-        """Yields the results of the reads and of the writes, as far as the cell has them."""
+        """Yields the results of the reads and of the writes. A kind without results is left out."""
         for op in (Op.READ, Op.WRITE):
             if self.job is not None and op in self.job.ops:
                 yield op, self.job.ops[op]
@@ -55,7 +55,7 @@ class CellOutcome:
 def outcome(cell: Profile, ended: RunOutcome, problem: str) -> CellOutcome:
     """Returns the outcome of a cell. It has no result if the run failed or was stopped early.
 
-    ended: the run of fio. problem: why the run did not succeed; empty if it did.
+    ended: the run of fio. problem: why the run failed; empty if it succeeded.
     """
     version = ended.run.fio_version if ended.run else ""
     if ended.result is not ProfileResult.SUCCESS:
@@ -93,7 +93,7 @@ def report(
     device: the name of the measured device.
     facts: names and values that describe the run, for people.
     data: JSON values about the location.
-    problem: why some cells were not measured; empty if all were.
+    problem: why some cells were not measured; empty if all cells were measured.
     """
     measured = [outcome for outcome in outcomes if outcome.job is not None]
     return Report(

@@ -4,11 +4,9 @@ It is also a Nagios plug-in: Nagios and Icinga read the exit status and the firs
 """
 
 import argparse
-import contextlib
 import json
-import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TextIO
 
 from exporter.commands import check_table, pysmart_comparison, smart_reader
@@ -18,7 +16,7 @@ from exporter.config.settings import Settings
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.programs.command import SystemRunner
-from exporter.report.formatting import encodable
+from exporter.report.formatting import encodable, has_colour, terminal_width
 from exporter.runtime.printable import with_control_characters
 from exporter.smart.drive_labels import natural_order
 from exporter.smart.drive_problems import Answers, CheckThresholds, Problem, Status, problems
@@ -29,50 +27,30 @@ def run(
     *,
     as_json: bool,
     out: TextIO,
-    thresholds: CheckThresholds | None = None,
-    environment: Mapping[str, str] = os.environ,
 ) -> int:
-    """Print the health of the drives, and return the exit status of a Nagios plug-in (0 to 3).
+    """Prints the health of the drives. Returns the exit status of a Nagios plug-in (0 to 3).
 
     answers: the drives with their SMART data.
     as_json: print JSON instead of a table.
-    thresholds: None means the default thresholds.
-    environment: the environment variables. If NO_COLOR is set, the table has no colours
-        (https://no-color.org). It has colours only on a terminal. COLUMNS is the width of the
-        table; without it, the width is that of the terminal.
     """
-    result = report(answers, thresholds or CheckThresholds())
+    result = report(answers, CheckThresholds())
     if as_json:
         out.write(json.dumps(plain(result), indent=2, allow_nan=False) + "\n")
     else:
-        colour = out.isatty() and not environment.get("NO_COLOR")
-        layout = check_table.Layout(width=_width(out, environment), wraps_summary=out.isatty())
-        text = check_table.text(result, layout, colour=colour)
+        width = terminal_width(check_table.WIDTH, check_table.MIN_WIDTH, check_table.MAX_WIDTH)
+        layout = check_table.Layout(width=width, wraps_summary=out.isatty())
+        text = check_table.text(result, layout, colour=has_colour(out))
         # All parts of the text are printable except for the colours.
         with_control_characters(out).write(encodable(text, out))
     return result.status
 
 
-def _width(out: TextIO, environment: Mapping[str, str]) -> int:
-    """Returns the width of the table in characters. A pipe gets the default width."""
-    width = check_table.WIDTH
-    columns = environment.get("COLUMNS", "")
-    if columns.isdecimal() and len(columns) <= 4 and int(columns):
-        width = int(columns)
-    elif out.isatty():
-        # OSError: the output has no descriptor, or its terminal was closed. Some serial consoles
-        # report a width of zero.
-        with contextlib.suppress(OSError, ValueError):
-            width = os.get_terminal_size(out.fileno()).columns or width
-    return min(max(width, check_table.MIN_WIDTH), check_table.MAX_WIDTH)
-
-
 def report(answers: Answers, thresholds: CheckThresholds) -> CheckResult:
-    """Returns the status of each drive and of the host. The host has that of the worst problem.
+    """Returns the status of each drive and of the host.
 
-    A failed scan for drives makes the host at least a WARNING. A drive without SMART data matters
-    only if there is no such problem: the host is then UNKNOWN if a drive was not polled or has an
-    invalid SMART log, or if no drive has SMART data.
+    The status of the host is that of the worst problem. A failed scan for drives is a WARNING. If
+    there is no problem, the host is UNKNOWN in three cases: a drive was not polled, a drive has an
+    invalid SMART log, or no drive has SMART data.
     """
     rows = [Row(drive, problems(drive, thresholds)) for drive in answers.drives]
     rows.sort(key=lambda row: (-row.status.urgency, natural_order(row.drive.label)))

@@ -1,6 +1,7 @@
 """Formats the health of drives as a table: one line per drive, then its problems and notes.
 
-A narrow table has fewer columns. The values of the omitted columns are in a line below the drive.
+A narrow table has fewer columns. A line below each drive contains the values of the omitted
+columns.
 """
 
 import textwrap
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.report.formatting import quantity
+from exporter.runtime.printable import printable as escaped
 from exporter.smart.drive_problems import Problem, Status, percent, span, wear_percent
 
 #: Width of the table in characters if the output is no terminal, and the limits of the width of a
@@ -151,11 +153,9 @@ def text(result: CheckResult, layout: Layout, *, colour: bool) -> str:
 def printable(words: str) -> str:
     """Returns the text with escaped control characters, and with "/" instead of "|".
 
-    Model names come from the drive and may contain escape sequences of terminals. Nagios reads the
-    text after "|" as performance data.
+    Nagios reads the text after "|" as performance data.
     """
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
-    return shown.replace("|", "/")
+    return escaped(words).replace("|", "/")
 
 
 def cut(words: str, width: int) -> str:

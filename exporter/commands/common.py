@@ -18,7 +18,7 @@ from exporter.runtime.state import existing_directory
 
 
 def add_measurement_arguments(p: argparse.ArgumentParser) -> None:
-    """Add the arguments that all measuring commands share.
+    """Adds the arguments that all measuring commands share.
 
     Each command adds its own argument for the directory.
     """
@@ -42,7 +42,7 @@ def measurement_options(arguments: argparse.Namespace) -> MeasurementOptions:
 
 
 def system_tools(settings: Settings, *, has_regions: bool = False) -> MeasurementTools:
-    """Returns what a measurement uses of the system: clock, fio, environment and streams.
+    """Returns the clock, fio, the environment and the streams of this system for a measurement.
 
     has_regions: whether each job of a sequential profile uses its own part of the file.
     """
@@ -57,7 +57,7 @@ def system_tools(settings: Settings, *, has_regions: bool = False) -> Measuremen
 
 
 def say(out: TextIO, words: str) -> None:
-    """Writes a line at once. Text from a drive may contain escape sequences of a terminal."""
+    """Writes a printable line and flushes the stream."""
     out.write(f"{printable(words)}\n")
     out.flush()
 

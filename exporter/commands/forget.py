@@ -1,6 +1,7 @@
 """``ssd-exporter forget SERIAL``: tells the daemon not to report a removed drive as missing.
 
-The daemon keeps an inventory: a list of all drives that it ever saw. It removes the drive from it.
+The daemon keeps an inventory, which is the list of all drives that it ever saw. The command
+requests that the daemon removes the drive from this list.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from exporter.smart.inventory import Inventory
 
 
 def run(name: str, directory: Path, kept_inventory: Any, out: TextIO) -> int:
-    """Write a request to the daemon's state directory, and print it. Returns the exit status 0.
+    """Writes a request to the daemon's state directory and prints it. Returns the exit status 0.
 
     name: a serial number, a WWN, or the label of a drive that has neither.
     directory: the state directory of the daemon.

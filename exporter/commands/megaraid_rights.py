@@ -41,7 +41,7 @@ def missing_capabilities(proc: Path, root: Path) -> tuple[str, ...]:
 def parse_missing(status: str, *, has_node: bool) -> tuple[str, ...]:
     """Returns the names of the required capabilities that a process lacks.
 
-    status: the text of its /proc/PID/status; see capabilities(7).
+    status: the text of /proc/PID/status of the process; see capabilities(7).
     has_node: whether the driver's device node exists. If it does, CAP_MKNOD is not required.
     """
     held = capabilities.parse_effective(status)
@@ -56,12 +56,12 @@ def parse_missing(status: str, *, has_node: bool) -> tuple[str, ...]:
 def with_missing_rights(
     drives: Sequence[WatchedDrive], missing: Sequence[str]
 ) -> list[WatchedDrive]:
-    """Returns the drives, with a reason for those that smartctl had no right to reach.
+    """Returns the drives. Drives that smartctl had no right to reach get the reason.
 
-    Such a drive is behind a MegaRAID controller and did not answer. It is neither missing nor
-    failed: it is shown as not polled. If another drive behind a MegaRAID controller answered, the
-    drives are not changed: smartctl then has the rights in another way (such as setuid), and a
-    drive that does not answer has failed.
+    These are the drives behind MegaRAID controllers, if none of them answered. They are shown as
+    not polled, because they may be healthy. If one of them answered, smartctl has the rights in
+    another way (such as setuid). The drives are then returned unchanged, and a drive that does not
+    answer has failed.
 
     missing: the names of the missing capabilities.
     """

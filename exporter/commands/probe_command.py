@@ -1,7 +1,7 @@
 """``ssd-exporter probe [PROFILE]``: runs the daemon's probes once, and compares the results.
 
-A probe is a short run of fio, and a profile has its parameters. If the host reboots during a probe,
-further probes are disabled until a user runs ``ssd-exporter probe --acknowledge``.
+A probe is a short run of fio. A profile contains the parameters of a probe. If the host reboots
+during a probe, further probes are disabled until a user runs ``ssd-exporter probe --acknowledge``.
 """
 
 import argparse
@@ -35,7 +35,6 @@ from exporter.probe.budget import ProbeBudget
 from exporter.probe.filling import bytes_to_fill, filled_bytes
 from exporter.probe.fio_run import RunOutcome
 from exporter.probe.host_lock import HostLock
-from exporter.probe.production_load import GuardSampler
 from exporter.report.content import Report
 from exporter.runtime.clock import Clock, SystemClock
 from exporter.runtime.errors import CommandError, ConfigError
@@ -54,7 +53,7 @@ def run(
     tools: MeasurementTools,
     out: TextIO,
 ) -> int:
-    """Run the probes and print the report. Returns the exit status.
+    """Runs the probes and prints the report. Returns the exit status.
 
     profile: the name of the profile to run; None means the profiles that the daemon runs.
 
@@ -79,12 +78,12 @@ def run(
 def acknowledge_reboot(
     state: Path, lock_directory: Path, clock: Clock, boot_id: str, out: TextIO
 ) -> int:
-    """Enable probes again after a reboot during a probe. Returns the exit status 0.
+    """Enables probes again after a reboot during a probe. Returns the exit status 0.
 
-    This removes the record of the reboot, which disables probes, and prints the result. The daemon
-    reads the record again before its next probe.
+    While the state directory contains a record of such a reboot, probes are disabled. This function
+    removes the record and prints the result. The daemon reads the record before each probe.
 
-    state: the daemon's state directory, which has the record.
+    state: the daemon's state directory, which contains the record.
     lock_directory: the directory of the lock file that only one probe of the host holds at a time.
     boot_id: the kernel's identifier of this boot.
 
@@ -171,13 +170,9 @@ def _run(
         directory.file, size, fill=False, keep=True, retained_bytes=retained_bytes
     )
     words = f"{', '.join(profile.name for profile in runnable)} on {measurement.location.device}"
-    started_at = measurement.clock.monotonic()
-
-    def go_on(_watch: GuardSampler) -> bool:
-        measurement.show(words, min((measurement.clock.monotonic() - started_at) / seconds, 1.0))
-        return True
-
-    return measurement.run(runnable, file, go_on)
+    return measurement.run(
+        runnable, file, lambda elapsed: measurement.show(words, elapsed / seconds)
+    )
 
 
 def _add_arguments(p: argparse.ArgumentParser) -> None:

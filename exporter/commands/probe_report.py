@@ -1,17 +1,15 @@
 """Builds the report of `ssd-exporter probe`, which compares the results with the daemon's runs.
 
-Each profile is judged by one quantity, see `Quantity`. `steady_state_report` uses it too. This
-module does no I/O.
+Each profile has one quantity that is compared (see `results.Quantity`). This module does no I/O.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from itertools import accumulate
 from typing import Any
 
-from exporter.config.profiles import KIB, Profile, Sync
+from exporter.config.profiles import Profile, Sync
 from exporter.measurement import figures
 from exporter.measurement.figures import blocks, latencies, latency, speed
 from exporter.probe import results
@@ -23,27 +21,13 @@ from exporter.probe.fio_run import (
     host_share_of_run,
     is_host_limited,
 )
+from exporter.probe.results import Quantity, quantity
 from exporter.probe.steady_state import SteadyState, SteadyStateRules, deviation
 from exporter.report.content import Chart, ChartLine, Report, Table
 from exporter.report.formatting import number
 
-#: A profile with blocks of at least this size, in bytes, is judged by its throughput, unless it is
-#: judged by its latency. `probe.results` has the same limit.
-_THROUGHPUT_BLOCK_BYTES = 128 * KIB
-
 _SHARE = HostShareRules()
 _STEADY = SteadyStateRules()
-
-
-class Quantity(str, Enum):
-    """The quantity by which a profile is judged; `results.round_value` returns its value.
-
-    The values of this enumeration are the units in the JSON output.
-    """
-
-    LATENCY = "seconds"
-    THROUGHPUT = "bytes_per_second"
-    RATE = "iops"
 
 
 #: The names of the quantities for people.
@@ -52,14 +36,6 @@ QUANTITY_WORDS = {
     Quantity.THROUGHPUT: "throughput",
     Quantity.RATE: "IOPS",
 }
-
-
-def quantity(profile: Profile) -> Quantity:
-    """Returns the quantity by which the profile is judged."""
-    if results.is_latency_judged(profile):
-        return Quantity.LATENCY
-    is_large = profile.block_bytes >= _THROUGHPUT_BLOCK_BYTES
-    return Quantity.THROUGHPUT if is_large else Quantity.RATE
 
 
 def shown_quantity(profile: Profile, value: float) -> str:
@@ -79,10 +55,11 @@ class ProfileComparison:
     job: fio's result; None if there is none.
     host_share: the share, 0 to 1, of the latency that the host caused; None means unknown.
     value: mean latency in seconds, IOPS, or bytes per second; None if it was not measured.
-    kept: the mean of the daemon's saved values, in the unit of `value`. They are those of its first
-        steady state, or the last ones if it was never steady. None if there is no comparison.
+    kept: the mean of the daemon's saved values, in the unit of `value`. These are the values of the
+        first steady state. Without a steady state, they are the last values. None if there is no
+        comparison.
     is_kept_steady: True if `kept` is from a steady state.
-    change: the difference of `value` to `kept`, divided by `kept`; None if there is no comparison.
+    change: (`value` - `kept`) / `kept`; None if there is no comparison.
     is_worse: True if `value` is worse than `kept` by more than the daemon's values normally vary.
     """
 
@@ -98,7 +75,7 @@ class ProfileComparison:
 
     @property
     def is_host_limited(self) -> bool:
-        """True if the host caused most of the latency: the run then does not measure the drive."""
+        """True if the host, and not the drive, caused most of the latency."""
         return is_host_limited(self.host_share, _SHARE)
 
 

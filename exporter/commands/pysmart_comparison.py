@@ -192,9 +192,9 @@ _PYSMART_DEFECTS: Sequence[tuple[frozenset[str], _Explains, str]] = (
 
 
 def run(documents: Sequence[PollDocument], program: str, runner: StatusRunner, out: TextIO) -> None:
-    """Poll each drive again, and print the fields for which the two parsers differ.
+    """Polls each drive again, and prints the fields for which the two parsers differ.
 
-    smartctl prints JSON, which has its plain text too. pySMART parses the text.
+    The JSON of smartctl also contains its plain text. pySMART parses the text.
 
     documents: the previous polls of the drives, which contain their addresses.
     program: the path of smartctl.

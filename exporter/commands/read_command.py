@@ -1,17 +1,16 @@
 """``ssd-exporter read [FILE ...]``: shows how the exporter interprets saved output of smartctl.
 
-It is for drives of other hosts and for bug reports. It needs no privileges, no configuration and no
-drive, and starts no program.
+The command is for drives of other hosts and for bug reports. It needs no privileges, no
+configuration and no drive, and starts no program.
 """
 
 import argparse
 import io
 import json
 import os
-import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TextIO, cast
 
@@ -22,7 +21,7 @@ from exporter.drives.watched_drive import WatchedDrive
 from exporter.reading import read_details, read_values
 from exporter.reading.read_input import STANDARD_INPUT, Document, Stream, documents
 from exporter.reading.read_values import ReadDrive
-from exporter.report.formatting import encodable
+from exporter.report.formatting import encodable, has_colour, terminal_width
 from exporter.runtime.errors import ConfigError
 from exporter.runtime.printable import printable, with_control_characters
 from exporter.smart.drive_problems import Answers, CheckThresholds
@@ -50,19 +49,16 @@ def run(
     as_json: bool,
     out: TextIO,
     standard_input: Stream,
-    environment: Mapping[str, str] = os.environ,
 ) -> int:
-    """Print what the documents of the files mean. Returns 0, or 1 if one cannot be read.
+    """Prints the values in the documents of the files. Returns 0, or 1 if one cannot be read.
 
     files: paths; "-" is standard input. Without a file, standard input is read.
     as_json: print one JSON object per document, each on a line of its own.
-    environment: the environment variables. If NO_COLOR is set, the text has no colours. COLUMNS is
-        the width of the text in characters; by default that of the terminal.
     """
     found = _read(files or [STANDARD_INPUT], standard_input)
     if as_json:
         return _write_json(found, out)
-    return _write_text(found, out, environment)
+    return _write_text(found, out)
 
 
 def _read(
@@ -99,9 +95,8 @@ def _write_json(found: Iterable[tuple[Document, ReadDrive | None]], out: TextIO)
 def _write_text(
     found: Iterable[tuple[Document, ReadDrive | None]],
     out: TextIO,
-    environment: Mapping[str, str],
 ) -> int:
-    width = _width(environment)
+    width = terminal_width(_DEFAULT_WIDTH, _MIN_WIDTH, _MAX_WIDTH)
     shown: list[_Shown] = []
     unreadable: list[Document] = []
     numbers: Counter[str] = Counter()
@@ -124,11 +119,10 @@ def _write_text(
         if total == 1:
             problem = "the document could not be read"
     result = check.report(Answers(tuple(drives), problem=problem), CheckThresholds())
-    colour = out.isatty() and not environment.get("NO_COLOR")
     layout = check_table.Layout(width=width, has_details=False)
     if problem in result.summary:
         result = replace(result, problem="")
-    table = check_table.text(result, layout, colour=colour)
+    table = check_table.text(result, layout, colour=has_colour(out))
     if unreadable:
         texts.append(f"\n{read_details.unreadable(unreadable, width)}")
     # All parts are printable except for the colours.
@@ -148,15 +142,6 @@ def _shown(drive: ReadDrive, width: int) -> _Shown:
         read_details.identity(drive, width),
         read_details.details(drive, width),
     )
-
-
-def _width(environment: Mapping[str, str]) -> int:
-    columns = environment.get("COLUMNS", "")
-    if columns.isdecimal() and len(columns) <= 4:
-        width = int(columns)
-    else:
-        width = shutil.get_terminal_size(fallback=(_DEFAULT_WIDTH, 0)).columns
-    return min(max(width, _MIN_WIDTH), _MAX_WIDTH)
 
 
 def _add_arguments(p: argparse.ArgumentParser) -> None:

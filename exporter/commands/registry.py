@@ -14,13 +14,13 @@ from exporter.config.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The description, arguments and code of a command. Each command's module has one: `COMMAND`.
+    """The description, arguments and code of a command: `COMMAND` in each command's module.
 
     description: the help text.
     add_arguments: adds the command's own arguments to a parser.
     run: runs the command and returns its exit status; raises ConfigError for a mistake of the user.
-    reads_settings: False if the command has no settings: it does not read the configuration file,
-        has none of the flags for settings, and `run` receives the defaults.
+    reads_settings: False if the command does not use the configuration file. It then lacks the
+        flags for settings, and `run` receives the default settings.
     """
 
     description: str
@@ -40,7 +40,7 @@ class ListedCommand:
     module: str
 
     def load(self) -> Command:
-        """Import the command's module and return the command."""
+        """Imports the command's module and returns the command."""
         command: Command = importlib.import_module(f"exporter.commands.{self.module}").COMMAND
         return command
 

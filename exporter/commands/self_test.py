@@ -23,7 +23,7 @@ from exporter.smart.smartctl import Address, may_be_killed
 
 
 class Exit(IntEnum):
-    """The exit status of the command. 2 is not here: it means a mistake in the arguments."""
+    """The exit status of the command. Mistakes in the arguments have the status 2."""
 
     PASSED = 0
     FAILED = 1
@@ -61,7 +61,7 @@ def run(
     out: TextIO,
     device_type: str = "",
 ) -> int:
-    """Start a self-test and show its progress until it ends, or abort the running test.
+    """Starts a self-test and shows its progress until it ends, or aborts the running test.
 
     Returns the exit status, a value of `Exit`.
 

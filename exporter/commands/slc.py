@@ -1,9 +1,10 @@
 """``ssd-exporter slc [DIR]``: measures a drive's write cache, and the speed after it is full.
 
 Many SSDs use flash in the fast SLC mode as a write cache. When the cache is full, the write speed
-drops in one step: the cliff. A slow decline is a ramp; its usual cause is heat. `cache_cliff` has
-the criteria. The command writes until it is certain that the cache has ended, or until the limit is
-reached. It saves the result in the state directory, and the daemon exports it.
+drops in one step, which is called a cliff. A slow decrease is called a ramp; its usual cause is
+heat. `cache_cliff` defines the criteria. The command writes until the end of the cache is certain,
+or until the limit is reached. It saves the result in the state directory, and the daemon exports
+the result.
 """
 
 import argparse
@@ -68,7 +69,7 @@ class SlcRequest:
 
 
 def run(settings: Settings, request: SlcRequest, tools: MeasurementTools, out: TextIO) -> int:
-    """Measure the cache, save the result, and print the report. Returns the exit status.
+    """Measures the cache, saves the result, and prints the report. Returns the exit status.
 
     The status is 1 for a cliff or a ramp, 3 if the write ended too early or other processes
     disturbed it, and otherwise 0.
@@ -132,8 +133,8 @@ def size_bytes(text: str) -> int:
 def idle_times(idle: Sequence[int] | None, *, recover: bool) -> tuple[int, ...]:
     """Returns the requested idle times in seconds, ascending; empty without --recover and --idle.
 
-    idle: the values of --idle; None or empty means none. recover: whether --recover was given; it
-    requests the default idle times if --idle requests none.
+    idle: the values of --idle; None or empty means no value.
+    recover: True if --recover was given. Without --idle, it requests the default idle times.
 
     Raises:
         ConfigError: there are too many idle times, or one is out of bounds.

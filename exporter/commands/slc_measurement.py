@@ -14,8 +14,8 @@ from exporter.commands.slc_report import CacheMeasurement, RecoveryStep
 from exporter.config.drive_class import DriveClass
 from exporter.config.profiles import Profile
 from exporter.config.settings import Settings
-from exporter.linux.diskstats import SECTOR_BYTES
-from exporter.measurement import figures, run_facts, target
+from exporter.linux.diskstats import DiskStats
+from exporter.measurement import figures, run_facts
 from exporter.measurement.figures import span
 from exporter.measurement.run_facts import MeasuredDrives
 from exporter.measurement.session import Measurement
@@ -23,7 +23,7 @@ from exporter.probe import slc_watch
 from exporter.probe.cache_cliff import MIB, TraceSample, recovered_bytes
 from exporter.probe.cliff_result import CacheCliff, CliffResult
 from exporter.probe.fio_run import RunOutcome
-from exporter.probe.production_load import GuardSampler
+from exporter.probe.production_load import read_disk
 from exporter.probe.slc_results import SlcResult
 from exporter.probe.slc_watch import StopCondition, WatchedFio, WatchedWrite
 from exporter.runtime.errors import CommandError, ConfigError
@@ -59,8 +59,8 @@ Write = Callable[[Profile, StopCondition], tuple[WatchedWrite, RunOutcome]]
 class SlcProbe:
     """Measures the write cache of the drive below a directory. Call `measure` once.
 
-    measurement: holds the host lock; the gate has not been queried yet.
-    profile: fio's parameters; it writes a file from end to end.
+    measurement: a measurement that holds the host lock and has not queried the gate.
+    profile: fio's parameters. fio writes a whole file with them.
     state: the daemon's state directory, in which the result is saved.
     """
 
@@ -79,7 +79,7 @@ class SlcProbe:
     def measure(
         self, idle_seconds: Sequence[int], *, is_size_given: bool, anyway: bool
     ) -> CacheMeasurement:
-        """Ask the gate and the user, write, find the cliff, and save the result.
+        """Queries the gate, asks the user, writes, finds the cliff, and saves the result.
 
         Returns the content of the report.
 
@@ -156,7 +156,7 @@ class SlcProbe:
     def _write(
         self, profile: Profile, may_stop: StopCondition | None = None
     ) -> tuple[WatchedWrite, RunOutcome]:
-        """Write the file from start to end. Returns the samples, and the result of fio.
+        """Writes the file from start to end. Returns the samples, and the result of fio.
 
         may_stop: ends the write when it returns True. None means that the write ends when the end
             of the cache is certain.
@@ -173,22 +173,20 @@ class SlcProbe:
             cliff = detector.observe(sample)
             return cliff is not None if may_stop is None else may_stop(sample)
 
-        def show(_samples: GuardSampler) -> bool:
+        def show(_elapsed: float) -> None:
             seconds = sum(sample.seconds for sample in recent)
             if seconds:
                 speed = sum(sample.written_bytes for sample in recent) / seconds
                 slower = ", slower than at the start" if detector.is_alarmed else ""
                 words = f"{figures.size(written)} written, {figures.speed(speed)} MB/s{slower}"
-                measurement.show(words, min(written / profile.size_bytes, 1.0))
-            return True
+                measurement.show(words, written / profile.size_bytes)
 
         fio = WatchedFio(
             measurement.fio,
             measurement.clock,
             stop_condition=lambda _profile, _file: observe,
             on_end=self._finish,
-            device_bytes=lambda _file: self._device_bytes(),
-            device_read_bytes=lambda _file: self._device_bytes("read_sectors"),
+            device=lambda _file: self._device(),
         )
         self._written = None
         file = measurement.prepare_file(self._name, profile.size_bytes, fill=False)
@@ -199,9 +197,12 @@ class SlcProbe:
     def _finish(self, written: WatchedWrite) -> None:
         self._written = written
 
-    def _device_bytes(self, field: str = "written_sectors") -> int | None:
-        disk = target.read_disk(self._settings.path.procfs, self._measurement.location.device)
-        return None if disk is None else int(getattr(disk, field)) * SECTOR_BYTES
+    def _device(self) -> DiskStats | None:
+        return read_disk(self._settings.path.procfs, self._measurement.location.device)
+
+    def _device_bytes(self) -> int | None:
+        disk = self._device()
+        return None if disk is None else disk.written_bytes
 
     def _save(self, result: SlcResult) -> SlcResult | None:
         try:
@@ -231,7 +232,7 @@ class SlcProbe:
         return replace(self._profile, size_bytes=size, runtime_seconds=seconds)
 
     def _warn(self, *, anyway: bool) -> None:
-        """Add a note for each drive whose speed may drop although no write cache is full.
+        """Adds a note for each drive whose speed may drop although no write cache is full.
 
         These are rotating disks, and volumes whose provider may cache writes.
 
@@ -280,13 +281,13 @@ def recovery_steps(
     write: Write,
     device_bytes: Callable[[], int | None],
 ) -> tuple[list[RecoveryStep], str]:
-    """Measure the recovery of the cache: wait for each idle time, and then write.
+    """Measures the recovery of the cache: waits for each idle time, and then writes.
 
-    Returns one step per idle time, and why steps are missing (empty if none is).
+    Returns one step per idle time, and why steps are missing (empty if no step is missing).
 
     cliff: the result of the first write.
-    profile: fio's parameters; it writes as much as the cache holds. The write stops early when it
-        has become slow.
+    profile: fio's parameters for a write of the size of the cache. The write stops early when it
+        becomes slow.
     idle_seconds: the idle times, in seconds.
     write: runs one write.
     device_bytes: returns the bytes written to the device since boot; None means unknown.
@@ -320,7 +321,7 @@ def recovery_steps(
 def recovered_by_idle_seconds(steps: Sequence[RecoveryStep]) -> dict[int, int]:
     """Returns the recovered bytes, keyed by the idle time in seconds.
 
-    Steps without a result are left out, and steps whose drive was not idle.
+    Steps without a result are left out. Steps during which the drive was not idle are left out too.
     """
     return {
         step.idle_seconds: step.recovered_bytes
@@ -332,7 +333,7 @@ def recovered_by_idle_seconds(steps: Sequence[RecoveryStep]) -> dict[int, int]:
 def until_slow(cliff: CacheCliff, profile: Profile) -> StopCondition:
     """Returns a condition that stops a further write when it has become slow.
 
-    It stops the write after as many slow bytes as are required to confirm a cliff.
+    It stops the write after the number of slow bytes that confirms a cliff.
 
     cliff: the result of the first write, which has the fast and the slow speed.
     profile: fio's parameters of the further write.

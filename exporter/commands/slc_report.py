@@ -28,7 +28,7 @@ class RecoveryStep:
 
     idle_seconds: the idle time before the write, in seconds.
     written_bytes: the bytes of the further write.
-    recovered_bytes: how much of the cache had recovered; None means unknown.
+    recovered_bytes: the recovered part of the cache in bytes; None means unknown.
     is_whole: True if the whole write was fast, so that `recovered_bytes` is a lower bound.
     others_bytes: the bytes that other processes wrote during the idle time; None if the drive was
         idle or the bytes are unknown.
@@ -51,8 +51,8 @@ class CacheMeasurement:
     trace: the samples of the first write.
     recovery: the further writes after idle times.
     notes: sentences for the report.
-    earlier: a saved result that remains valid because this one is less informative; None if this
-        one replaced it, or could not be saved.
+    earlier: the saved result, if it was not replaced because this result is less informative. None
+        if this result replaced it or could not be saved.
     data: JSON values about the location.
     """
 

@@ -3,8 +3,8 @@
 The agent is the privileged process that polls the drives for the daemon. It writes a document for
 each poll, and at regular intervals a heartbeat with the list of drives. If the agent is running,
 the reader uses these files. Otherwise it polls the drives itself, with the agent's poller. It also
-reads the daemon's wear history and its inventory (the list of all drives that the daemon ever saw),
-and does not change them.
+reads the daemon's wear history and inventory (the list of all drives that the daemon ever saw), but
+does not change them.
 """
 
 import json
@@ -30,7 +30,7 @@ from exporter.smart import mmc_drives, polling_plan
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_labels import labels
 from exporter.smart.drive_problems import Answers
-from exporter.smart.drive_registry import DriveRegistry, is_live
+from exporter.smart.drive_registry import DriveRegistry
 from exporter.smart.inventory import Inventory
 from exporter.smart.polling.poll_document import (
     Heartbeat,
@@ -57,7 +57,7 @@ _SYSTEM_DIRECTORIES = ("/usr/sbin", "/sbin")
 
 @dataclass(frozen=True, slots=True)
 class PollProgress:
-    """How far the poll of all drives is.
+    """The progress of the poll of all drives.
 
     answered: the number of drives that have answered.
     waiting: the names of the drives that have not answered yet.
@@ -100,7 +100,7 @@ class SmartReader:
         history: Callable[[], WearHistory] | None,
         progress: Callable[[PollProgress], None],
     ) -> None:
-        """Read the block devices of the host from the kernel. No drive is polled yet.
+        """Reads the block devices of the host from the kernel. No drive is polled yet.
 
         children: creates the object that starts smartctl; called only if the drives are polled.
         kept: the content of the daemon's state file, which is not written.
@@ -146,7 +146,7 @@ class SmartReader:
     def read(self) -> Answers:
         """Returns every drive with its SMART data.
 
-        The last ones are block devices for which the scan found no drive.
+        At the end are block devices for which the scan found no drive.
 
         Raises:
             ConfigError: smart.source requires the agent, and the agent has no usable heartbeat.
@@ -181,7 +181,7 @@ class SmartReader:
     def outputs(self) -> dict[str, bytes]:
         """Returns smartctl's JSON output for each drive, keyed by the drive's path and type.
 
-        The key "scan" has the output of a scan that lists these drives.
+        The value of the key "scan" is the output of a scan that lists these drives.
         """
         devices = [
             {"name": path, "type": kind, "protocol": _protocol(document)}
@@ -213,7 +213,7 @@ class SmartReader:
             return None
 
     def _poll(self) -> None:
-        path, smart = self._settings.path, self._settings.smart
+        path = self._settings.path
         plan, self._excluded = polling_plan.shared(self._settings)
         poller = Poller(
             self._children(),
@@ -224,12 +224,7 @@ class SmartReader:
             on_document=self._take,
             on_heartbeat=self._take_heartbeat,
         )
-        longest_timeout = max(
-            smart.timeout_seconds,
-            *(device.smart_timeout_seconds or 0.0 for device in self._settings.device.values()),
-            0.0,
-        )
-        limit = longest_timeout + _TERMINATION_SECONDS
+        limit = self._settings.longest_smart_timeout_seconds() + _TERMINATION_SECONDS
         self._unanswered_message = (
             f"no answer within {limit:.0f} s: it hangs, or it waits for drives that hang"
         )
@@ -339,16 +334,16 @@ def read_agent_heartbeat(smart: SmartSettings, clock: Clock) -> Heartbeat | None
         return None
     heartbeat = parse_heartbeat(DocumentReader(smart.directory).read_heartbeat())
     now = clock.wall()
-    if not is_live(heartbeat, now):
+    if not heartbeat.is_live(now):
         age = now - heartbeat.at
         raise ReadError(f"{smart.directory}: the last heartbeat is {age:.0f} s old")
     return heartbeat
 
 
 def read_agent_documents(smart: SmartSettings, take: Callable[[PollDocument], None]) -> str:
-    """Pass each document of the agent to `take`.
+    """Passes each document of the agent to `take`.
 
-    Returns why documents were rejected; empty if none was.
+    Returns why documents were rejected; empty if no document was rejected.
     """
     rejected: list[SourceError] = []
     try:

@@ -1,9 +1,9 @@
 """``ssd-exporter steady-state [PROFILE]``: repeats a profile until the drive is in steady state.
 
-A profile has the parameters of a run of fio, and each run is a round. In steady state the results
-of the last rounds are nearly equal, by the rule of SNIA. A series is the list of all rounds of one
-profile on one drive. With ``--kept`` the command runs nothing, and analyses the rounds that the
-daemon has saved.
+A profile contains the parameters of a run of fio. Each run is a round. In steady state the results
+of the last rounds are nearly equal; a rule of SNIA defines the limits. A series is the list of all
+rounds of one profile on one drive. With ``--kept`` the command does not run fio. It analyses the
+rounds that the daemon has saved.
 """
 
 import argparse
@@ -38,7 +38,6 @@ from exporter.measurement.session import (
 from exporter.probe import results
 from exporter.probe.filling import bytes_to_fill
 from exporter.probe.fio_run import HostShareRules, RunOutcome, host_share_of_run, is_host_limited
-from exporter.probe.production_load import GuardSampler
 from exporter.probe.results import RoundHistory
 from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyStateRules, steady_state
 from exporter.report.content import Report
@@ -79,10 +78,10 @@ class SteadyStateRequest:
 def run(
     settings: Settings, request: SteadyStateRequest, tools: MeasurementTools, out: TextIO
 ) -> int:
-    """Run rounds and print the report. Returns the exit status.
+    """Runs rounds and prints the report. Returns the exit status.
 
-    The status is 0 if the drive is steady and 1 if it is not. It is 3 if a problem ended the rounds
-    early, or if too few rounds can be judged.
+    The status is 0 if the drive is in steady state and 1 if it is not. It is 3 if a problem ended
+    the rounds early, or if there are too few usable rounds.
 
     Raises:
         ConfigError: the profile or the maximum number of rounds is invalid, the gate (the check
@@ -103,10 +102,10 @@ def run(
 
 
 def run_kept(state: Path, request: SteadyStateRequest, out: TextIO) -> int:
-    """Print the report of the rounds that the daemon has saved. Returns the exit status.
+    """Prints the report of the rounds that the daemon has saved. Returns the exit status.
 
-    The status is 0 if all series are steady, and 1 if one is not steady. Otherwise it is 3, because
-    a series has too few rounds.
+    The status is 0 if all series are steady, and 1 if a series is not steady. It is 3 if no series
+    is known to be unsteady, but a series has too few rounds.
 
     state: the daemon's state directory.
 
@@ -212,10 +211,10 @@ class _RoundRunner:
     _done: list[CompletedRound] = field(default_factory=list)
 
     def run(self, profile: Profile) -> SteadyStateResult:
-        """Run rounds until the drive is steady or the maximum number of rounds is reached.
+        """Runs rounds until the drive is steady or the maximum number of rounds is reached.
 
-        Returns the content of the report. If a problem ends the rounds early, it has the rounds
-        before the problem.
+        Returns the content of the report. If a problem ends the rounds early, the report contains
+        the rounds before the problem.
 
         Raises:
             ConfigError: the gate refuses the measurement, or the user did not agree to it.
@@ -274,7 +273,7 @@ class _RoundRunner:
         )
 
     def _record_round(self, profile: Profile, ended: RunOutcome) -> str:
-        """Add the result of a round to the list. Returns why it has no result; empty if it has."""
+        """Adds the result of a round to the list. Returns why it has no result; empty if it has."""
         job = ended.job(profile.name)
         value = None if job is None else results.round_value(profile, job)
         if value is None:
@@ -285,18 +284,16 @@ class _RoundRunner:
 
     def _progress_display(
         self, profile: Profile, judgement: SteadyState
-    ) -> Callable[[GuardSampler], bool]:
+    ) -> Callable[[float], None]:
         measurement, number = self.measurement, len(self._done) + 1
         words = f"round {number} of at most {self.max_rounds}"
         if self._done:
             last = steady_state_report.shown(profile, self._done[-1].value)
             words += f"; last round: {last}, {judgement.phase.value.replace('_', ' ')}"
-        started_at, seconds = measurement.clock.monotonic(), _round_seconds(profile)
 
-        def show(_watch: GuardSampler) -> bool:
-            of_round = min((measurement.clock.monotonic() - started_at) / seconds, 1.0)
+        def show(elapsed: float) -> None:
+            of_round = min(elapsed / _round_seconds(profile), 1.0)
             measurement.show(words, (number - 1 + of_round) / self.max_rounds)
-            return True
 
         return show
 

@@ -1,8 +1,8 @@
 """Builds the report of `ssd-exporter steady-state`. It does no I/O.
 
-A round is one run of a profile (the parameters of fio). A series has all rounds of one profile on
-one drive. In steady state the results of the last rounds, the window, are nearly equal: SNIA's rule
-limits their range and the slope of a line through them.
+A round is one run of a profile (the parameters of fio). A series is the list of all rounds of one
+profile on one drive. The window is the last rounds. In steady state the results in the window are
+nearly equal: SNIA's rule limits their range and the slope of a line through them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from exporter.commands import probe_report
-from exporter.commands.probe_report import QUANTITY_WORDS, Quantity
+from exporter.commands.probe_report import QUANTITY_WORDS
 from exporter.config.profiles import Profile
 from exporter.measurement import figures
 from exporter.measurement.figures import blocks
+from exporter.probe.results import Quantity, quantity
 from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyStateRules, SteadyWindow
 from exporter.report.content import Band, Chart, ChartLine, Report, Table
 
@@ -57,9 +58,9 @@ class SteadyStateResult:
     """The content of the report.
 
     title: the title of the report.
-    series: one series for a run of the command; with --kept, all saved ones that were requested.
+    series: one series for a run of the command; with --kept, all requested saved series.
     facts: names and values that describe the run, for people.
-    problem: why the rounds stopped early; empty if they did not.
+    problem: why the rounds stopped early; empty if all rounds ran.
     data: JSON values about the location.
     """
 
@@ -136,12 +137,12 @@ def verdict(series: Series, rules: SteadyStateRules) -> str:
 
 def shown(profile: Profile, value: float) -> str:
     """Returns the value of a round as text with its unit."""
-    is_rate = probe_report.quantity(profile) is Quantity.RATE
+    is_rate = quantity(profile) is Quantity.RATE
     return probe_report.shown_quantity(profile, value) + (" IOPS" if is_rate else "")
 
 
 def _quantity(profile: Profile) -> str:
-    kind = probe_report.quantity(profile)
+    kind = quantity(profile)
     return "the rate" if kind is Quantity.RATE else f"the {QUANTITY_WORDS[kind]}"
 
 
@@ -175,14 +176,14 @@ def _chart(series: Series, rules: SteadyStateRules) -> Chart | None:
         begin, end = window.fit
         lines.append(ChartLine("linear fit of the last rounds", ((first, begin), (last, end))))
         bands = _bands(window, rules)
-    quantity = probe_report.quantity(series.profile)
+    judged = quantity(series.profile)
     return Chart(
         f"{series.profile.name}: rounds and the limits of SNIA's rule",
         "round",
-        QUANTITY_WORDS[quantity],
+        QUANTITY_WORDS[judged],
         tuple(lines),
         bands=bands,
-        y_unit=_UNITS[quantity],
+        y_unit=_UNITS[judged],
     )
 
 
@@ -243,7 +244,7 @@ def _data(series: Series) -> dict[str, Any]:
     return {
         "profile": profile.name,
         **figures.parameters(profile, series.engine),
-        "unit": probe_report.quantity(profile).value,
+        "unit": quantity(profile).value,
         "rounds": [
             {"value": done.value, "is_host_limited": done.is_host_limited} for done in series.rounds
         ],

@@ -1,22 +1,19 @@
 """``ssd-exporter top``: shows the drives of this host live in a terminal.
 
-It samples the kernel's counters itself. It needs no daemon, no privileges and no state, and writes
-nothing but its screen.
+The command samples the kernel's counters itself. It needs no daemon, no privileges and no state. It
+writes only to its terminal.
 """
 
 import argparse
 import json
 import logging
-import os
-import shutil
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TextIO
 
 from exporter.commands.registry import Command
 from exporter.config.settings import Settings
-from exporter.report.formatting import has_unicode
+from exporter.report.formatting import has_colour, has_unicode, terminal_width
 from exporter.runtime.clock import Clock, SystemClock
 from exporter.runtime.errors import ConfigError
 from exporter.runtime.printable import with_control_characters
@@ -28,8 +25,8 @@ from exporter.top.screen import Screen
 from exporter.top.spans import Line, as_text
 from exporter.top.view import View
 
-#: The narrowest and the widest table, in columns.
-_LEAST_WIDTH, _MOST_WIDTH = 80, 200
+#: The narrowest and the widest table in columns, and its width if the output is no terminal.
+_LEAST_WIDTH, _MOST_WIDTH, _DEFAULT_WIDTH = 80, 200, 120
 
 #: Limits of --interval in seconds, those of the setting sampler.interval_seconds.
 _LEAST_SECONDS, _MOST_SECONDS = 0.1, 10.0
@@ -48,8 +45,8 @@ def take_frame(host: LiveHost, daemon: DaemonPage, clock: Clock, interval: float
 
 
 def watch(host: LiveHost, daemon: DaemonPage, clock: Clock, interval: float, out: TextIO) -> int:
-    """Show the drives until the user quits. Returns the exit status."""
-    view, is_coloured = View(), not os.environ.get("NO_COLOR")
+    """Shows the drives until the user quits. Returns the exit status."""
+    view, is_coloured = View(), has_colour(out)
     host.tick()
     frame = host.frame({})
     due = clock.monotonic() + interval
@@ -77,13 +74,6 @@ def _notes(daemon: DaemonPage) -> tuple[str, ...]:
 
 def _texts(lines: list[Line], width: int, out: TextIO, *, colour: bool) -> list[str]:
     return as_text(lines, width, colour=colour, unicode=has_unicode(out))
-
-
-def _width(environment: Mapping[str, str]) -> int:
-    columns = shutil.get_terminal_size((120, 24)).columns
-    if environment.get("COLUMNS", "").isdecimal():
-        columns = int(environment["COLUMNS"])
-    return min(max(columns, _LEAST_WIDTH), _MOST_WIDTH)
 
 
 def _add_arguments(p: argparse.ArgumentParser) -> None:
@@ -119,9 +109,9 @@ def _run(settings: Settings, arguments: argparse.Namespace) -> int:
     if arguments.json:
         sys.stdout.write(json.dumps(as_json(frame), indent=2, allow_nan=False) + "\n")
         return 0
-    colour = out.isatty() and not os.environ.get("NO_COLOR")
-    width = _width(os.environ)
-    out.write("\n".join(_texts(layout.report(frame, width), width, out, colour=colour)) + "\n")
+    width = terminal_width(_DEFAULT_WIDTH, _LEAST_WIDTH, _MOST_WIDTH)
+    lines = _texts(layout.report(frame, width), width, out, colour=has_colour(out))
+    out.write("\n".join(lines) + "\n")
     return 0
 
 

@@ -31,7 +31,7 @@ _REASONS_BY_TRANSPORT = {
 
 @dataclass(frozen=True, slots=True)
 class HostDrives:
-    """What is known about the drives of the host without a poll.
+    """The data about the drives of the host that need no poll.
 
     nodes, topology: the device nodes and the block devices of the kernel.
     inventory: the drives that the daemon ever saw.
@@ -45,7 +45,7 @@ class HostDrives:
 def excluded_drives(excluded: Sequence[Address], nodes: DeviceNodes) -> list[WatchedDrive]:
     """Returns the drives that `polling_plan.shared` left out, as drives that were not polled.
 
-    excluded: their addresses.
+    excluded: the addresses of these drives.
     """
     message = (
         "not polled: only the daemon may poll it, because two smartctl processes behind this type"
@@ -66,11 +66,11 @@ def unanswered_drives(
     is_known: Callable[[Address], bool],
     is_late: bool,
 ) -> Iterator[WatchedDrive]:
-    """Yields the drives that have no result: those of `addresses` that are not in `answered`.
+    """Yields the drives of `addresses` that are not in `answered`.
 
-    message: why there is no result, for people.
+    message: why there is no result, as text for people.
     is_known: `DriveRegistry.is_known`.
-    is_late: True if the drives were polled, and did not answer in time.
+    is_late: True if the drives were polled and did not answer in time.
     """
     for address, label in labels(addresses, host.nodes).items():
         if address in answered:
@@ -97,7 +97,7 @@ def devices_without_drive(
     Devices that the kernel lists as virtual are left out, such as loop devices and ZFS volumes.
 
     known: the names of the block devices that belong to known drives.
-    problem: why the scan for drives failed; empty if it did not.
+    problem: why the scan for drives failed; empty if it succeeded.
     """
     for name, device in host.topology.devices.items():
         if device.block.kind != "disk" or device.block.slaves or name in known:

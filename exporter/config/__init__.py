@@ -1,4 +1,4 @@
-"""The settings and their defaults. They know nothing of the code that uses them.
+"""The settings and their defaults. The package imports no code that uses them.
 
 `exporter.config_validation` fills and checks them.
 """

@@ -34,15 +34,15 @@ class SaturationRules:
         class. The queue depth alone is not sufficient evidence on an SSD: in another project such a
         rule raised 41 false alerts in 7 days (https://github.com/vexxhost/atmosphere/pull/3713).
     await_factor: requests are slow if their await is at least this multiple of the device's
-        baseline. A deeper queue then gives no more throughput.
+        baseline. A deeper queue then does not increase the throughput.
     await_floor_seconds: an await of at least this value is slow until the baseline is learned,
         keyed by drive class. If the device is not full, an await below it is never slow.
     learned_floor_seconds: an await below this value is never slow, keyed by drive class. It is the
         limit for a deep queue until the baseline is learned.
     deep_queue_depth, deep_await_factor: with at least this mean number of requests in flight, keyed
-        by drive class, deep_await_factor replaces await_factor. The variance of single requests
-        hardly affects the mean of so many. A drive whose await doubles with its queue serves no
-        more requests.
+        by drive class, deep_await_factor replaces await_factor. The mean of many requests varies
+        little, so a smaller factor is sufficient. If the await doubles when the queue doubles, the
+        drive completes no more requests.
     pressure_ratio: tasks wait for I/O if some task waited for at least this share of the time, 0 to
         1. Without PSI (kernels before 4.20, or psi=0) the other three conditions decide.
     """
@@ -66,8 +66,9 @@ class VerdictRules:
         of its time in interrupts (softirq and irq) and is idle for at most idle_ratio of it. Each
         CPU is checked, because an average over many CPUs hides a single saturated CPU.
     block_softirqs_per_second: a CPU completes requests if it runs at least this many softirqs of
-        the vector BLOCK per second. A network card may saturate a CPU that completes none. A CPU
-        needs 1 to 5 us per completion, so one that only completes requests runs 10,000 and more.
+        the vector BLOCK per second. A CPU that a network card saturates may complete no requests. A
+        CPU needs 1 to 5 us per completion, so a CPU that only completes requests runs 10,000 and
+        more per second.
     iowait_ratio: if the host spends more than this share of its time in iowait, tasks wait for a
         device, and the verdict is not cpu_softirq. iowait is a kind of idle time, so it is never
         the only evidence for a verdict.
@@ -89,15 +90,16 @@ class BaselineRules:
         time in which the device was busy, train the baseline. In a burst requests wait for each
         other.
     largest_bytes: only requests of at most this mean size train the baseline. The await of larger
-        ones shows the bandwidth.
+        requests depends on the bandwidth.
     operations: this many operations are averaged to one observation. The kernel counts whole
         milliseconds, so the time of a single short request would be 0 or 1 ms.
     observations: the baseline is valid after this many observations.
-    interval_seconds: a valid baseline takes at most one observation in this time, so that its
-        memory does not depend on the load.
-    reference_observations: the reference is the baseline after this many later observations: a day.
-    memory: if there are more observations than this, the weights of all are halved. With one
-        observation per hour, the baseline follows changes of the device over months.
+    interval_seconds: a valid baseline uses at most one observation in this time. So the age of its
+        observations does not depend on the load.
+    reference_observations: the reference is the value of the baseline after this many further
+        observations. With one observation per hour, they take a day.
+    memory: if there are more observations than this, the weights of all observations are halved.
+        With one observation per hour, the baseline follows changes of the device over months.
     """
 
     calm_busy_ratio: float = 0.3
@@ -117,22 +119,23 @@ class PartialHangRules:
     intervals: the number of successive intervals that are compared. Requests must be in flight at
         the ends of all of them.
     first_intervals: the smallest number of intervals for a decision.
-    excess_requests: at least this many more requests must be in flight, on average, than the
-        completed requests explain, and at least half of it in every interval. With 1, a hang of a
-        single request would be missed because of rounding.
-    standard_errors: the mean excess must also be this many times its own standard error. The
-        number of requests in flight varies within a second, and is read once per second. The
-        variance is that of these intervals or of the time before, whichever is larger. That of
-        these intervals comes from the differences of successive ones, because the number of
-        requests that hang grows.
+    excess_requests: the excess is the number of requests in flight minus the number that the
+        completed requests explain. Its mean must be at least this value, and in every interval it
+        must be at least half of this value. With 1, a hang of a single request would be missed
+        because of rounding.
+    standard_errors: the mean excess must also be at least this multiple of its standard error. The
+        number of requests in flight varies within a second, and is read once per second. The larger
+        one of two variances is used: that of these intervals, and that of the time before. The
+        first one is computed from the differences of successive intervals, because the number of
+        requests that hang increases.
     noise_intervals: the variance of the time before is a moving average over this many intervals
         in which no request hung.
     first_noise: the variance before the first interval.
-    least_variance, most_least_variance: lower limit of the variance of the excess, as a share of
-        the queue depth, and the largest such limit. The variance of a few intervals may be small by
-        chance.
-    least_deviation: the square of this share of the queue depth is added to the limit. The queue
-        depth of a busy device is never more constant.
+    least_variance: lower limit of the variance of the excess, as a share of the queue depth. The
+        variance of a few intervals may be small by chance.
+    most_least_variance: upper bound of this limit.
+    least_deviation: the square of this share of the queue depth is added to this limit. The queue
+        depth of a busy device varies at least by this share.
     """
 
     intervals: int = 10
@@ -150,8 +153,8 @@ class PartialHangRules:
 class ThrottlingRules:
     """The thresholds of a limit. They apply to cloud volumes only.
 
-    intervals: the volume must have been full in this number of intervals. Up to four others may be
-        between two of them.
+    intervals: the volume must have been full in this number of intervals. Up to four other
+        intervals may be between two of them.
     deviation_ratio: the standard deviation of the operations per second, or of the bytes per
         second, must be at most this share of their mean.
     """
@@ -164,33 +167,33 @@ class ThrottlingRules:
 class WriteFalloffRules:
     """The thresholds that define a saturating write and a falloff.
 
-    busy_ratio, read_share: an interval is a saturating write if the device's busy ratio is at least
-        busy_ratio and, until the reference is known, reads are less than this share of the bytes.
-        Afterwards the share may grow, because a full cache slows down only the writes. No minimum
-        queue depth is required, because a single synchronous writer saturates the device with one
-        request in flight.
-    other_factor, other_share: if there are more than other_factor times as many reads, flushes and
-        discards per second as before, plus other_share of the number of writes before, these slow
-        down the writes, and the drop is not a falloff.
+    busy_ratio: an interval is a saturating write if the busy ratio of the device is at least this
+        value. The queue depth has no lower limit, because a single synchronous writer saturates the
+        device with one request in flight.
+    read_share: until the reference is known, reads must also be less than this share of the bytes.
+        Afterwards the share may increase, because a full cache slows down only the writes.
+    other_factor, other_share: the upper limit of the reads, flushes and discards per second is
+        other_factor times their number before the drop, plus other_share times the number of writes
+        before the drop. Above it they slow down the writes, and the drop is not a falloff.
     before_ratio: if the throughput before the burst was at least this share of the reference, the
-        write began earlier, and the bytes that fit into the cache are unknown. Such a drop is not
+        write started before the burst. The size of the cache is then unknown, and the drop is not
         reported.
     near_ratio, sudden_seconds: a falloff is sudden if the throughput was between the limit and
         near_ratio of the reference for at most sudden_seconds before the drop.
     rest_seconds: the burst ends after this time without a saturating write.
     reference_bytes, reference_samples, reference_seconds: the first intervals of the burst are
-        collected until they are at least reference_samples and contain reference_bytes or last
-        reference_seconds. The reference throughput is the mean of those that are near or above
-        their 75th percentile.
-    reference_ratio, reference_most_seconds: later intervals whose throughput differs from the
-        reference by at most reference_ratio are added to it, until it covers
-        reference_most_seconds.
+        collected. Their number must be at least reference_samples, and they must contain
+        reference_bytes or last reference_seconds. The reference throughput is the mean of the
+        intervals that are near or above the 75th percentile.
+    reference_ratio, reference_most_seconds: a later interval is added to the reference if its
+        throughput differs from the reference by at most reference_ratio. This ends when the
+        reference covers reference_most_seconds.
     falloff_ratio: throughput at or below this share of the reference is slow. With 0.67, a drop
         from 410 to 260 MB/s counts.
     size_ratio: if the mean request size differs from that of the reference by more than this ratio,
         the writer has changed, and the drop is not a falloff.
-    await_factor: if the await (the mean time of a request) has not grown by more than this factor,
-        the writer has slowed down and not the drive.
+    await_factor: the await (the mean time of a request) must have increased by more than this
+        factor. Otherwise the writer, and not the drive, has become slower.
     lasting_seconds: the slow intervals together must last at least this long.
     """
 

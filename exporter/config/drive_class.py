@@ -1,4 +1,4 @@
-"""Defines the classes of drives and the kinds of volumes, which settings and verdicts depend on."""
+"""Defines the classes of drives and the kinds of volumes. Settings and verdicts use them."""
 
 from enum import Enum
 
@@ -16,8 +16,9 @@ class VolumeType(str, Enum):
 
     DRIVE: a single drive.
     ARRAY: a volume of a RAID controller or a SAN.
-    HYPERVISOR: a disk that a hypervisor emulates. Its host, an array or a limit may be behind it.
-    CLOUD: a volume of a cloud provider, who limits its throughput.
+    HYPERVISOR: a disk that a hypervisor emulates. The hypervisor may store it on an array, or limit
+        its throughput.
+    CLOUD: a volume of a cloud provider. The provider limits its throughput.
     """
 
     DRIVE = "drive"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class GateRules:
     """The limits of the gate and the guard. Ratios are 0 to 1.
 
-    host_uptime_seconds: no scheduled probe starts in this time after boot, because the host is busy
-        in that time.
+    host_uptime_seconds: no scheduled probe starts in this time after boot, because the host is then
+        busy.
     busy_ratio: upper limit of the device's busy time over the last minute.
     pressure_ratio: upper limit of the share of the last 10 s in which some task of the host waited
         for I/O (PSI "some").
@@ -21,16 +21,18 @@ class GateRules:
     free_bytes, free_ratio: the space of the filesystem that must stay free, in bytes and as a share
         of its size. The greater of the two applies.
     free_inodes: the number of inodes that must stay free.
-    forced_after_skips: after this many skips in a row because of load, the gate admits a minimal
-        run. After as many runs that the guard ended because of load, it admits only a minimal run.
-    guard_samples: the guard ends a probe for load only if this many samples in a row reach
-        `guard_queue`, or if mysqld waits and this many of the last samples, of which there are one
-        more, reach any of the next three limits. A server waits for the CPU at times.
+    forced_after_skips: after this number of consecutive skips because of load, the gate admits a
+        minimal run. After the same number of runs that the guard ended because of load, it admits
+        only a minimal run.
+    guard_samples: the guard ends a probe because of load in two cases. First: this number of
+        consecutive samples reach `guard_queue`. Second: mysqld waits, and of the last guard_samples
+        + 1 samples, guard_samples reach one of the next three limits. One sample may be below the
+        limits, because a server sometimes waits for the CPU.
     guard_queue: the limit of the requests in flight besides the probe's own.
     guard_pressure_ratio: the limit of the share of a sample's time in which some task of mysqld's
         control group waited for I/O.
     guard_waiting_ratio: the limit of the share of readings in which a thread of mysqld waited for
-        I/O. It is greater, because a sample has five readings only.
+        I/O. It is greater than `guard_pressure_ratio`, because a sample has only five readings.
     """
 
     host_uptime_seconds: float = 600.0

@@ -1,8 +1,8 @@
 """Defines the probe profiles: the parameters of each kind of fio run, with safe bounds.
 
-The configuration may change the built-in profiles and add new ones. It cannot contain any other fio
-option, because a single option could make fio write to a device node. Results are compared only
-between runs with equal parameters, so the parameters are labels of the metrics.
+The configuration may change the built-in profiles and add new profiles. It cannot contain any other
+fio option, because a single option could make fio write to a device node. Only results of runs with
+equal parameters are compared, so the parameters are labels of the metrics.
 """
 
 import re
@@ -111,7 +111,7 @@ class Profile:
 
     @property
     def written_bytes_at_most(self) -> int:
-        """The largest number of bytes that fio writes, without what the filesystem adds."""
+        """The largest number of bytes that fio writes, without the writes of the filesystem."""
         return self.operations_at_most * self.block_bytes if self.writes else 0
 
     @property
@@ -126,15 +126,15 @@ class Profile:
     def expected_seconds(self) -> float:
         """The expected duration of a run in seconds.
 
-        It is computed from the rate limit and the number of operations. Without one of them, it is
-        the maximum duration.
+        It is computed from the rate limit and the number of operations. If one of them is not set,
+        it is the maximum duration.
         """
         if self.rate_iops and self.number_ios:
             return min(self.number_ios / self.rate_iops, self.runtime_seconds)
         return self.runtime_seconds
 
     def minimal(self) -> "Profile":
-        """Returns the same profile with only as many operations as a useful run needs."""
+        """Returns the same profile with the smallest useful number of operations."""
         minimal_ios = max(1, _MINIMAL_OPERATIONS // self.jobs)
         number_ios = self.number_ios or max(1, self.size_bytes // self.block_bytes)
         return replace(self, number_ios=min(number_ios, minimal_ios))
@@ -203,10 +203,10 @@ ON_BY_DEFAULT = ("fsync", "page_read", "page_write")
 
 
 def with_engine(profile: Profile, available: Collection[str]) -> Profile:
-    """Returns the profile with an engine that the installed fio has.
+    """Returns the profile with an engine of the installed fio.
 
-    That is the profile's own engine or, if fio lacks it, the next simpler one. With psync the depth
-    becomes 1, because psync has only one request in flight.
+    If fio lacks the engine of the profile, the next simpler engine is used. With psync the depth is
+    set to 1, because psync has only one request in flight.
 
     available: the names of the engines of the installed fio.
     """
@@ -228,9 +228,9 @@ class ProfileSettings:
 
     rw, block_bytes, size_bytes, engine, depth, jobs, direct, sync, number_ios, rate_iops,
     runtime_seconds, interval_seconds: the values of the fields of `Profile` with the same names.
-    None means not set: the value of the built-in profile of that name is used, or that of page_read
-    for a new name. 0 in number_ios or rate_iops means no limit. 0 in interval_seconds means that
-    the profile runs on demand only.
+    None means not set: the value of the built-in profile with this name is used. For a new name,
+    the value of page_read is used. 0 in number_ios or rate_iops means no limit. 0 in
+    interval_seconds means that the profile runs on demand only.
     """
 
     rw: Rw | None = None

@@ -15,7 +15,7 @@ from pathlib import Path
 from exporter.config.disk_rules import DiskRules
 from exporter.config.drive_class import DriveClass, VolumeType
 from exporter.config.gate_rules import GateRules
-from exporter.config.profiles import ProfileSettings
+from exporter.config.profiles import ON_BY_DEFAULT, ProfileSettings
 from exporter.runtime.errors import ConfigError
 
 #: The names of all collectors, in the order of the page; see `exporter.metrics.collectors`. The
@@ -236,7 +236,7 @@ class ProbeSettings:
     """
 
     directory: tuple[Path, ...] = ()
-    profiles: tuple[str, ...] = ("fsync", "page_read", "page_write")
+    profiles: tuple[str, ...] = ON_BY_DEFAULT
     first_delay_seconds: float = 600.0
     budget_bytes_per_day: int = 1 << 30
     copy_on_write: bool = False
@@ -330,12 +330,17 @@ class Settings:
     role: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def rated_bytes(self) -> dict[str, int]:
-        """Returns the rated endurance of drives in bytes, keyed by label, where it is set."""
+        """Returns the configured rated endurance of drives in bytes, keyed by label."""
         return {
             name: int(device.rated_bytes_written)
             for name, device in self.device.items()
             if device.rated_bytes_written is not None
         }
+
+    def longest_smart_timeout_seconds(self) -> float:
+        """Returns the longest timeout of a poll of one drive, in seconds."""
+        own = (device.smart_timeout_seconds or 0.0 for device in self.device.values())
+        return max(self.smart.timeout_seconds, *own, 0.0)
 
 
 def device_filter(disk: DiskSettings) -> Callable[[str], bool]:

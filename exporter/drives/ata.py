@@ -1,9 +1,9 @@
 """Parses the health of an ATA drive from its attributes, device statistics, SCT and logs (ACS).
 
-The ATA standard defines the device statistics, but not the meaning of attributes. So a counter
-is read from the device statistics if they contain it, and otherwise from an attribute, with the
-rules of `ata_count_table`. The raw value of an attribute can contain several numbers in one.
-smartctl separates the numbers if its database lists the format, and prints the count first.
+The ATA standard defines the device statistics, but not the meaning of attributes. So a counter is
+read from the device statistics if they contain it. Otherwise it is read from an attribute, with the
+rules of `ata_count_table`. The raw value of an attribute can contain several numbers. If smartctl's
+database lists the format, smartctl prints the numbers separately, with the count first.
 """
 
 import re
@@ -151,9 +151,10 @@ def ata_counts(
             standard = device_statistic(fields, *location, maximum=_MAX_COUNT)
             if standard is not None:
                 return standard
-        return _count_by_rules(counter, makes, rows)
+        attribute = count_attribute(counter, makes, rows)
+        return None if attribute is None else event_count(attribute)
 
-    spare = None if identity.rotational else _spare(identity, rows)
+    spare = None if identity.rotational else spare_attribute(identity, rows)
     counts: dict[str, Any] = {counter: count(counter) for counter in COUNTERS}
     return DriveHealth(
         **counts,
@@ -209,14 +210,18 @@ def _drive_celsius(
     return low_byte if is_contradicted else reported
 
 
-def _count_by_rules(
+def count_attribute(
     counter: Counter, makes: Sequence[str], rows: Mapping[int, AtaAttribute]
-) -> int | None:
+) -> AtaAttribute | None:
+    """Returns the attribute from which a counter is read; None if no attribute contains the count.
+
+    makes: the makes of the drive. rows: the attributes of the drive, keyed by id.
+    """
     for rule in COUNT_RULES:
         if rule.counter == counter and set(makes).isdisjoint(rule.not_makes):
             for attribute in _matching_rows(rule, makes, rows):
-                if (number := event_count(attribute)) is not None:
-                    return number
+                if event_count(attribute) is not None:
+                    return attribute
     return None
 
 
@@ -233,7 +238,9 @@ def _matching_rows(
             yield attribute
 
 
-def _spare(identity: DriveIdentity, rows: Mapping[int, AtaAttribute]) -> AtaAttribute | None:
+def spare_attribute(
+    identity: DriveIdentity, rows: Mapping[int, AtaAttribute]
+) -> AtaAttribute | None:
     """Returns the first attribute that a row of `SPARE_RULES` matches; None if no row matches.
 
     None also if the model is unknown and smartctl's database does not list the drive. For such a

@@ -2,10 +2,10 @@
 
 The module contains only data. `ata` applies the rules.
 
-An attribute has an id, and a name from smartctl's drive database, which names it as its vendor
-defines it. So a rule matches the id and the name. An old database has no name for some attributes
-("Unknown_Attribute"). For these a rule with `makes` matches the id and the make of the drive. A
-make is a group of models whose attributes have the same meaning; see `makes`.
+An attribute has an id and a name. The name is from smartctl's drive database and shows the meaning
+that the vendor has defined. So a rule matches the id and the name. An old database has no name for
+some attributes ("Unknown_Attribute"). For these a rule with `makes` matches the id and the make of
+the drive. A make is a group of models whose attributes have the same meaning; see `makes`.
 
 To extend the table, add a rule after the other rules of the same counter. The rules are tried in
 order, and the first matching attribute that contains a valid count is used.

@@ -7,10 +7,10 @@ There are three sources:
    have the same meaning (see the module `makes`);
 3. an attribute whose name contains "life" or "endurance".
 
-The device statistics are the best source of most drives, but many drives report values in them that
-are wrong. So they are compared with the rule of the make. If both contradict each other grossly,
-neither is used. `wear_table.STATISTICS_RULES` lists the makes whose values are known to be wrong.
-The third source is used only if the make is unknown.
+The device statistics are the best source for most drives, but those of many drives are wrong. So
+they are compared with the rule of the make. If the difference between both is large, neither is
+used. `wear_table.STATISTICS_RULES` lists the makes whose values are known to be wrong. The third
+source is used only if the make is unknown.
 
 smartctl's own field `endurance_used` is not used. For an ATA drive without device statistics,
 smartctl computes it as 100 minus the normalized value of the attribute that is named SSD_Life_Left
@@ -30,7 +30,7 @@ from exporter.drives.health import (
     RejectedValue,
 )
 from exporter.drives.makes import identify_makes
-from exporter.drives.wear_formulas import FORMULAS, Percent, Rows, stuck_left
+from exporter.drives.wear_formulas import Percent, Rows, stuck_left, unknown
 from exporter.drives.wear_table import (
     STATISTICS_RULES,
     WEAR_RULES,
@@ -80,8 +80,8 @@ def ata_endurance(
 ) -> Endurance | None:
     """Returns the wear of an ATA SSD from its best source.
 
-    A value of another source that contradicts it is recorded as rejected in `fields`. None for hard
-    disks, and if no source contains the wear.
+    A value of another source that contradicts the result is recorded as rejected in `fields`. None
+    for hard disks, and if no source contains the wear.
     """
     if identity.rotational:
         return None
@@ -115,10 +115,10 @@ def _rule_endurance(makes: Sequence[str], attributes: Sequence[AtaAttribute]) ->
         return _endurance(_percent_by_name(attributes), EnduranceSource.NAME_GUESS, "name")
     rows = {attribute.id: attribute for attribute in attributes}
     for rule in (rule for make in makes for rule in _RULES_BY_MAKE.get(make, ())):
-        if rule.formula == "unknown":
+        if rule.formula is unknown:
             return None
         if (percent := _percent_by_rule(rule, rows)) is not None:
-            text = f"{rule.make}: attribute {rule.attribute}, {rule.formula}"
+            text = f"{rule.make}: attribute {rule.attribute}, {rule.formula.__name__}"
             if rule.parameter != 100:
                 text += f"({rule.parameter})"
             if percent.is_bound:
@@ -161,14 +161,17 @@ def _reject(fields: Fields, endurance: Endurance, reason: str) -> None:
 
 
 def _differ(standard: Endurance, by_rule: Endurance) -> bool:
-    """Returns True if the values contradict each other. More than a lower bound does not."""
+    """Returns True if the values contradict each other.
+
+    A value of the device statistics above a lower bound is no contradiction.
+    """
     return abs(_distance(standard, by_rule)) > _MAX_DIFFERENCE
 
 
 def _is_gross(standard: Endurance, by_rule: Endurance | None) -> bool:
-    """Returns True if the rule of a known make differs by more than rounding and age explain.
+    """Returns True if the rule of a known make differs by more than `_GROSS_DIFFERENCE`.
 
-    If both say that the drive is worn out, it is reported.
+    False if both values mean that the drive is worn out.
     """
     used = _known_percent(by_rule)
     if by_rule is None or used is None or min(used, 100 * standard.used_ratio) >= _WORN_OUT:
@@ -189,7 +192,7 @@ def _known_percent(by_rule: Endurance | None) -> float | None:
 
 def _percent_by_rule(rule: WearRule, rows: Rows) -> Percent | None:
     attribute = rows.get(rule.attribute)
-    return None if attribute is None else FORMULAS[rule.formula](attribute, rows, rule.parameter)
+    return None if attribute is None else rule.formula(attribute, rows, rule.parameter)
 
 
 def _endurance(percent: Percent | None, source: EnduranceSource, rule: str) -> Endurance | None:

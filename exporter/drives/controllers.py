@@ -21,11 +21,11 @@ class Make:
     without: the ids of attributes that the drive must not have.
     database: a regular expression that matches any part of the model family in smartctl's drive
         database. Empty matches no family.
-    within: matches the model, in addition to `database`, for some models of a family only.
-    firmware: matches the firmware version, in addition to the other conditions.
+    within: matches the model. It restricts `database` to some models of the family.
+    firmware: matches the firmware version.
     model: matches the model of a drive whose family matches no make. Empty matches no model.
 
-    A row with `ids` needs neither `database` nor `model`. If it has `model`, that must match too.
+    A row with `ids` may omit `database` and `model`. If it has `model`, `model` must match too.
     """
 
     name: str

@@ -61,10 +61,9 @@ _Place = TypeVar("_Place", bound=Hashable)
 
 
 def usable_wwn(wwn: str | None) -> str | None:
-    """Returns a WWN in lower case; None if it is missing or not filled in.
+    """Returns a WWN in lower case; None if it is missing or a placeholder.
 
-    In a WWN that is not filled in, all digits after the first are equal, as in
-    naa.5000000000000000.
+    In a placeholder, all digits after the first one are equal, as in naa.5000000000000000.
     """
     text = (wwn or "").strip().lower()
     digits = text.rpartition(".")[2]
@@ -73,7 +72,7 @@ def usable_wwn(wwn: str | None) -> str | None:
 
 
 def is_same_identity(one: Named, other: Named) -> bool:
-    """True if two identities name one drive. False if one of them names none.
+    """True if two identities belong to one drive. False if one of them is empty.
 
     Different serial numbers mean two drives, even if the WWN is equal: some makers give all drives
     of a batch one WWN. Otherwise the WWNs are compared. If one of them is missing, the models and
@@ -88,9 +87,10 @@ def is_same_identity(one: Named, other: Named) -> bool:
 
 
 def serials_differ(one: Named, other: Named) -> bool:
-    """True if both serial numbers are known, and are those of two drives.
+    """True if both serial numbers are known and belong to two drives.
 
-    One may be the beginning of the other, because some controllers cut it short.
+    Some controllers shorten the serial number. So two serial numbers belong to one drive if one is
+    the beginning of the other.
     """
     a, b = one.serial, other.serial
     return bool(a and b) and not ((a or "").startswith(b or "") or (b or "").startswith(a or ""))

@@ -73,8 +73,8 @@ def parse_link(fields: Fields) -> ReportedLink:
 def sas_link_errors(fields: Fields) -> int | None:
     """Returns the number of link errors of a SAS drive since power on; None if unknown.
 
-    The number is the sum of all error counters of all phys. It is unknown if a counter is all
-    ones: the counter has reached its end, or the drive does not use it.
+    The number is the sum of all error counters of all phys. It is unknown if all bits of a counter
+    are set: the counter has reached its maximum, or the drive does not use it.
     """
     paths = [(*phy, key) for phy in _phys(fields) for key in _PHY_ERRORS]
     total = counter_sum(fields, *paths, maximum=_MAX_PHY_ERRORS)

@@ -205,8 +205,8 @@ def counter_sum(
 ) -> int | None:
     """Returns the sum of the counters at these paths. Counters that are missing are ignored.
 
-    None if all are missing, and if any of them cannot be parsed or is above `maximum`. Without the
-    value of that counter, the sum would be lower than in the previous report.
+    None if all counters are missing. None also if a counter cannot be parsed or is above `maximum`:
+    the sum of the other counters would be lower than in the previous report.
     """
     present = [path for path in paths if fields.get(*path) is not None]
     numbers = [fields.integer(*path, maximum=maximum) for path in present]
@@ -223,7 +223,7 @@ def celsius(fields: Fields, *path: str | int) -> float | None:
 
 
 def smart_passed(fields: Fields) -> bool | None:
-    """True if the drive assesses its own health as passed, False if as failed.
+    """True if the drive reports its self-assessment as passed, False if as failed.
 
     None if the report does not contain the assessment.
     """

@@ -1,9 +1,8 @@
 """Detects drives that run firmware with a known fatal defect.
 
 `FIRMWARE_RULES` contains only defects that the vendor confirmed, or that the release notes of the
-fixed firmware describe. A rule matches the model of the drive and exactly the firmware versions
-that have the defect, so it does not match a drive with fixed firmware. To extend the table, add a
-`FirmwareRule` with its source.
+fixed firmware describe. A rule matches the model of the drive and only the firmware versions with
+the defect. To extend the table, add a `FirmwareRule` with its source.
 """
 
 import re

@@ -128,8 +128,8 @@ class RejectedValue:
     value: the value in the base unit of the metric.
     rule: the field or attribute and the formula, as text for people.
     reason: why the value is not used, as text for people.
-    kind: the kind of the reason. For `LOG_INVALID`, one record stands for all values of the log:
-        its metric is "available".
+    kind: the kind of the reason. A record with `LOG_INVALID` represents all values of a log; its
+        metric is "available".
     """
 
     metric: str
@@ -184,8 +184,8 @@ class AtaAttribute:
 class DriveHealth:
     """The health values in one report. None means that the drive does not report the value.
 
-    The counters count over the whole life of the drive, except `interface_errors` of a SAS drive,
-    which count since power on.
+    The counters cover the whole life of the drive. The exception is `interface_errors` of a SAS
+    drive, which starts at power on.
 
     healthy: True if the drive assesses its own health as good (ATA SMART status, NVMe critical
         warning, SCSI informational exceptions).
@@ -271,7 +271,7 @@ class DriveHealth:
 
     @property
     def invalid_log(self) -> str:
-        """The statement that a log is invalid, with the reason, as text for people; else empty."""
+        """Why a log is invalid, as text for people; empty if all logs are valid."""
         invalid = (each for each in self.rejected if each.kind is RejectionKind.LOG_INVALID)
         return next((each.reason for each in invalid), "")
 

@@ -101,10 +101,12 @@ MAKES: tuple[Make, ...] = (
 def identify_makes(identity: DriveIdentity, ids: Iterable[int] = ()) -> tuple[str, ...]:
     """Returns the names of the makes of a drive, the most specific one first.
 
-    ids: the ids of all attributes of the drive. The first name is that of a controller, if a row of
-        `CONTROLLERS` matches; the second one that of a row of `MAKES`, by the model family or, if
-        no family matches, by the model. A table whose rules do not list the first make is searched
-        for the second one. The result is empty if the make is unknown.
+    The first name is from `CONTROLLERS`, if a row there matches. The next name is from `MAKES`:
+    from the row that matches the model family or, without such a row, the model. If the rules of a
+    table do not list the first make, the rules of the second make apply. The result is empty if the
+    make is unknown.
+
+    ids: the ids of all attributes of the drive.
     """
     return _find_makes(
         identity.family or "", identity.model or "", identity.firmware or "", frozenset(ids)

@@ -66,12 +66,11 @@ _CHARGED = {0: False, 1: True}
 
 
 def ata_power_loss(identity: DriveIdentity, attributes: Sequence[AtaAttribute]) -> bool | None:
-    """True if the drive reports that its capacitor is healthy, False if that it has failed.
+    """True if the drive reports its capacitor as healthy, False if as failed.
 
     If several attributes report the state, the result is True only if all of them are healthy. An
-    attribute whose state follows from its threshold is ignored if the threshold is 0, because every
-    value is above 0. None if the drive does
-    not report the state, and for hard disks.
+    attribute with a threshold of 0 is ignored if its state follows from the threshold. None if the
+    drive does not report the state, and for hard disks.
     """
     if identity.rotational:
         return None

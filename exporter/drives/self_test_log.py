@@ -3,9 +3,9 @@
 The log has one format per protocol. smartctl prints the newest entry first. The entries of aborted,
 interrupted and running tests are ignored, because they contain no result.
 
-Some bridges return a part of their own memory as the end of the log. So each entry is compared with
-the codes that its standard defines, and with the power-on time of the drive. The first entry that
-is not valid ends the log.
+Some bridges return a log whose last part is random data. So each entry is checked: its codes must
+be defined in the standard, and its time must not exceed the power-on time of the drive. The first
+entry that is not valid ends the log.
 """
 
 import re
@@ -156,8 +156,8 @@ def why_not_valid(hours: int, age_hours: int | None, *, has_16_bits: bool) -> st
 
     hours: the power-on time of the drive at the end of the test, in hours.
     age_hours: the power-on time of the drive now; None if unknown.
-    has_16_bits: True for the timestamps of the ATA and the SCSI log. For a drive that is older
-        than they can tell, all of them are valid.
+    has_16_bits: True for the timestamps of the ATA and the SCSI log. They restart at 0 after 65,535
+        hours. On an older drive, each of them may be valid.
     """
     if age_hours is None or age_hours > _MAX_HOURS:
         return f"{hours} h is no power-on time" if hours > _MAX_HOURS else ""

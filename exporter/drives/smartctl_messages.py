@@ -133,7 +133,7 @@ def unreadable_reason(
 
     identity, health, exit_status, messages: the values that were parsed from the report.
 
-    Empty if the report contains health values, and if it contains nothing at all.
+    Empty if the report contains health values. Empty also if the report is empty.
     """
     if _is_ata_seen_as_scsi(fields, identity):
         return (

@@ -54,11 +54,10 @@ def fit_trend(points: Sequence[Point], *, by_value: bool = False) -> Trend | Non
 
     None for fewer than three points, if all have the same time, and if the line does not rise.
 
-    The error has two possible causes. Each reading may have an independent error. Then the
-    distances of the points from the line show the error of the slope. Or the counter is a random
-    walk, because a different amount is written every day. Then the differences between the
-    increments show it. The data do not show which cause applies, so the spread is computed from the
-    larger error.
+    The error of the slope is estimated in two ways, and the larger error is used. The first
+    estimate assumes that each reading has an independent error. It uses the distances of the points
+    from the line. The second estimate assumes that the counter is a random walk, because a
+    different amount is written every day. It uses the differences between the increments.
 
     points: sorted by time.
     by_value: True if the points were taken at fixed values, such as the increases of a counter by

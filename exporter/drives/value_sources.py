@@ -1,27 +1,27 @@
 """Names the source of each value of a drive's health: the log or attribute, and the formula.
 
-The texts are for people who check how a drive is interpreted, as `ssd-exporter read` shows it. The
-daemon does not use this module. The records of the wear and of the byte counters contain their own
-source. For all other values the source follows from the protocol and the report.
+`ssd-exporter read` shows these texts to people who check how a drive is interpreted. The daemon
+does not use this module. The records of the wear and of the byte counters contain their own source.
+For all other values the source follows from the protocol and the report.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from exporter.drives.ata import DEVICE_STATISTICS, event_count
-from exporter.drives.ata_count_table import COUNT_RULES, COUNTERS, SPARE_RULES, Counter
+from exporter.drives.ata import DEVICE_STATISTICS, count_attribute, spare_attribute
+from exporter.drives.ata_count_table import COUNTERS
 from exporter.drives.fields import Fields, Json, device_statistic
 from exporter.drives.health import AtaAttribute, DriveHealth, DriveReport, Protocol, WrittenBytes
+from exporter.drives.makes import identify_makes
 
 
 class ValueSource(NamedTuple):
     """The origin of a value.
 
     source: nvme_log, scsi_log, ata_devstat (device statistics), ata_attribute, ata_log, identify
-        (what the drive says about its model), or smartctl (a value that smartctl computes from
-        several sources). For the wear and for byte counts, a value of `EnduranceSource` or
-        `UnitSource`.
+        (the identify data of the drive), or smartctl (a value that smartctl computes from several
+        sources). For the wear and for byte counts, a value of `EnduranceSource` or `UnitSource`.
     rule: the field of smartctl's JSON or the attribute, and the formula, as text for people.
     """
 
@@ -123,7 +123,7 @@ def value_sources(report: Json, drive: DriveReport) -> dict[str, ValueSource]:
 
     The key "temperature_sensors" is for the sensors of `temperatures` other than "drive".
 
-    report: smartctl's JSON. drive: what `parse_report` returns for it.
+    report: smartctl's JSON. drive: the result of `parse_report` for the report.
     """
     protocol, health = drive.identity.protocol, drive.health
     sources = dict(_BY_PROTOCOL.get(protocol, _MESSAGES) if protocol else _MESSAGES)
@@ -168,6 +168,7 @@ def _ata_counters(report: Json, drive: DriveReport) -> Iterator[tuple[str, Value
     """Yields the source of each event counter of an ATA drive, and of its spare blocks."""
     fields, health = Fields(report), drive.health
     rows = {attribute.id: attribute for attribute in health.attributes}
+    makes = identify_makes(drive.identity, list(rows))
     for counter in COUNTERS:
         number: int | None = getattr(health, counter)
         if number is None:
@@ -176,46 +177,13 @@ def _ata_counters(report: Json, drive: DriveReport) -> Iterator[tuple[str, Value
         if location is not None and device_statistic(fields, *location) == number:
             yield counter, _statistic_source(location, "")
             continue
-        counted = _counted(counter, rows, number)
+        counted = count_attribute(counter, makes, rows)
         if counted is not None:
             yield counter, _attribute_source(counted, "raw value")
-    spare = _spare(health, rows)
-    if spare is not None:
+    spare = spare_attribute(drive.identity, rows)
+    if health.spare_ratio is not None and spare is not None:
         yield "spare_ratio", _attribute_source(spare, "value / 100")
         yield "spare_threshold_ratio", _attribute_source(spare, "threshold / 100")
-
-
-def _counted(
-    counter: Counter, rows: Mapping[int, AtaAttribute], number: int
-) -> AtaAttribute | None:
-    """Returns the attribute that contains the count: the first one of `COUNT_RULES` that matches.
-
-    Attributes with a name are preferred, because a rule for unnamed ones applies to few makes. None
-    if no attribute with the count matches.
-    """
-    unnamed: AtaAttribute | None = None
-    for rule in COUNT_RULES:
-        if rule.counter != counter:
-            continue
-        for attribute in (rows[each] for each in rule.attributes if each in rows):
-            if event_count(attribute) != number:
-                continue
-            if rule.name and re.fullmatch(rule.name, attribute.name):
-                return attribute
-            if rule.makes and attribute.name.startswith("Unknown_"):
-                unnamed = unnamed or attribute
-    return unnamed
-
-
-def _spare(health: DriveHealth, rows: Mapping[int, AtaAttribute]) -> AtaAttribute | None:
-    if health.spare_ratio is None:
-        return None
-    for rule in SPARE_RULES:
-        for attribute in (rows[each] for each in rule.attributes if each in rows):
-            is_named = re.fullmatch(rule.name, attribute.name)
-            if is_named and attribute.value == round(health.spare_ratio * 100):
-                return attribute
-    return None
 
 
 def _statistic_source(location: tuple[int, int], formula: str) -> ValueSource:

@@ -45,8 +45,8 @@ class WatchedDrive:
     blocks: the names of the block devices that belong to a drive behind a controller.
     is_stuck: True if a smartctl process for this drive does not end.
     is_missing: True if the drive was present once, and the last scan for drives did not find it.
-    is_known: False if nothing shows that there is a drive: none has ever answered, and neither the
-        kernel nor a scan lists one. It may be an empty bay of a controller.
+    is_known: False if the address may be an empty slot of a controller: no drive has ever answered
+        there, and neither the kernel nor a scan lists one.
     key: identifies the drive during its whole life (`inventory.KnownDrive.key`); empty if unknown.
     """
 
@@ -76,14 +76,14 @@ class WatchedDrive:
 
     @property
     def never_answered(self) -> bool:
-        """True if the address was polled, and nothing shows that there is a drive."""
+        """True if the address was polled and may be an empty slot (`is_known` is False)."""
         return not (self.up or self.is_known) and bool(self.polls)
 
     @property
     def is_lost(self) -> bool:
-        """True if a drive that is or was certainly present did not answer its last poll.
+        """True if a known drive did not answer its last poll.
 
-        It is unknown, and this is False, if smartctl could not be used (`was_reached`).
+        False if smartctl could not be used (`was_reached` is False).
         """
         was_polled = bool(self.polls or self.message or self.is_stuck)
         is_silent = was_polled and not self.up

@@ -151,9 +151,9 @@ def observations_of_one(
 ) -> tuple[WearObservation, ...]:
     """Returns the observations in `mixed` that may be of the same drive as `own`, sorted by time.
 
-    The search goes back in time, from `own`, which is not returned. Each observation is compared
-    with the one that was selected last. It is selected if the power-on time, the wear and the bytes
-    written by hosts have not decreased since, nor increased by more than the time between allows.
+    The search starts at `own` and goes back in time. Each observation is compared with the one that
+    was selected last. It is selected if the power-on time, the wear and the bytes written by hosts
+    increased by a plausible amount in the time between them. `own` is not returned.
 
     mixed: the observations of several drives, sorted by time.
     own: an observation that certainly is of the drive.

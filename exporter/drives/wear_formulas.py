@@ -1,4 +1,4 @@
-"""Computes the used endurance of an ATA SSD from vendor attributes: the formulas of `wear_table`.
+"""Contains the formulas of `wear_table`, which compute the used endurance of an ATA SSD.
 
 Each formula returns a `Percent`, or None if the attribute does not contain the wear. Its arguments
 are the attribute of the rule, all attributes of the drive keyed by id, and the parameter of the
@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from exporter.drives.health import AtaAttribute
-from exporter.drives.wear_table import Formula
 
 #: The rows of the attribute table, keyed by attribute id.
 Rows: TypeAlias = Mapping[int, AtaAttribute]
@@ -23,12 +22,16 @@ class Percent(NamedTuple):
 
     used: the used endurance in percent.
     step: the resolution of `used` in percent.
-    is_bound: True if the gauge has stopped at the end of its scale: at least `used` is used.
+    is_bound: True if the gauge has stopped at the end of its scale. `used` is then a lower bound.
     """
 
     used: float
     step: float
     is_bound: bool = False
+
+
+#: The arguments are the attribute of the rule, all attributes of the drive, and the parameter.
+Formula: TypeAlias = Callable[[AtaAttribute, Rows, int], Percent | None]
 
 
 #: The id of Intel's attribute "timed workload media wear".
@@ -125,7 +128,7 @@ def raw_percent(attribute: AtaAttribute, _rows: Rows, _parameter: int) -> Percen
 
 
 def raw_used(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
-    """Returns the wear from an attribute whose raw and normalized value both contain it.
+    """Returns the wear from an attribute whose raw and normalized value both contain the wear.
 
     The raw value is the used endurance in percent. The normalized value is 100 - raw. It stays at 0
     if more than 100 % is used, or continues at 255. On some firmware the raw value stops at 100.
@@ -253,7 +256,7 @@ def low_word_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Perc
     """Returns the wear from a raw value whose bits 0 to 15 are the average number of erase cycles.
 
     The parameter is the rated number of erase cycles. If attribute 231 has the value 100 and the
-    raw value 0, the drive is either new or worn out. None if the erase cycles contradict both.
+    raw value 0, the drive is either new or worn out. None if the erase cycles show neither.
     """
     percent = _share(attribute.raw & 0xFFFF, parameter)
     left = rows.get(_LIFE_LEFT)
@@ -349,7 +352,7 @@ def confirmed_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Perce
 def worn_out(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
     """Returns 100 % as a lower bound if the raw value is 0: no life is left.
 
-    New drives report 0, too. So the average number of erase cycles must have reached the parameter,
+    New drives also report 0. So the average number of erase cycles must be at least the parameter,
     which is the rated number.
     """
     count = next((rows[number].raw for number in _AVERAGE_ERASES if number in rows), 0)
@@ -359,27 +362,3 @@ def worn_out(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | N
 
 def unknown(_attribute: AtaAttribute, _rows: Rows, _parameter: int) -> None:
     """Returns None: no attribute of the make contains the wear, and no other rule applies."""
-
-
-FORMULAS: Mapping[Formula, Callable[[AtaAttribute, Rows, int], Percent | None]] = {
-    "unknown": unknown,
-    "value_left": value_left,
-    "value_from_200": value_from_200,
-    "raw_percent": raw_percent,
-    "raw_used": raw_used,
-    "raw_left": raw_left,
-    "stuck_left": stuck_left,
-    "confirmed_left": confirmed_left,
-    "intel_media_wear": intel_media_wear,
-    "late_left": late_left,
-    "worn_out": worn_out,
-    "workload_1024ths": workload_1024ths,
-    "two_gauges": two_gauges,
-    "second_byte": second_byte,
-    "hundreds": hundreds,
-    "erases": erases,
-    "low_word_erases": low_word_erases,
-    "smi_erases": smi_erases,
-    "maxio_erases": maxio_erases,
-    "maxio_packed_erases": maxio_packed_erases,
-}

@@ -1,20 +1,20 @@
 """Estimates when a drive will have used up its rated endurance.
 
-This is not the date of a failure. Field studies found no sudden increase of failures at the rated
-endurance (Schroeder et al., Flash Reliability in Production, FAST'16). At that time the warranty
-ends, and fewer spare blocks are left.
+This is not the date of a failure. A field study found no sudden increase of failures at the rated
+endurance (Schroeder et al., Flash Reliability in Production, FAST'16). But the warranty ends then,
+and fewer spare blocks are left.
 
 An observation is the set of wear values in one SMART report. The wear counter is the share of the
 rated endurance that the drive has used. There are four methods. The first one for which there is
 enough data is used:
 
-steps           This method is for counters of whole percents. Such a counter is most precise at the
-                times at which it increases. So a line is fitted through the increases only.
+steps           This method is for counters of whole percents. Such a counter is most precise when
+                it increases. So a line is fitted through the increases only.
 fraction        This method is for finer counters. A line is fitted through one value per day.
 lifetime_ratio  The bytes that the host has written so far and the used endurance show how many
                 bytes can still be written. These are divided by the recent write rate.
-rated_tbw       The configuration contains the number of bytes that the vendor warrants. The bytes
-                that are left of these are divided by the recent write rate.
+rated_tbw       The configuration contains the number of bytes that the vendor warrants. The
+                remaining bytes are divided by the recent write rate.
 
 The result is a range of times, from low to high. It accounts for the scatter of the increases, the
 rounding of the counter, and the time between observations. A line shows the load of months. If the
@@ -71,14 +71,14 @@ class WearoutRules:
     short_line_factor: the bounds are further away if the history or the remaining time is short,
         because the load of a few days differs from the mean. With n days of history and m days
         left, the factor is 1 + short_line_factor * sqrt(1 / n + 1 / m).
-    recent_rises, recent_rise_seconds: the recent wear rate is that of at least this many last
-        increases of the counter, over at least this time. A bulk load may last a day.
-    equal_factor: if the wear rate of the last increases differs from that of all by more than this
-        factor, the wear rate has changed.
+    recent_rises, recent_rise_seconds: the recent wear rate is computed from at least this number of
+        increases, over at least this time. A bulk load may last a day.
+    equal_factor: if the wear rate of the last increases differs by more than this factor from the
+        wear rate of all increases, the wear rate has changed.
     change_factor: if the recent write rate differs by this factor from the mean rate, the load has
-        changed, and the middle is that of the recent rate.
-    min_used_ratio: the method "lifetime_ratio" needs at least this wear. Below it the rounding of
-        whole percents is too large in comparison.
+        changed. The middle estimate is then that of the recent rate.
+    min_used_ratio: the method "lifetime_ratio" needs at least this wear. The rounding error of a
+        smaller wear is too large.
     max_seconds: the largest estimate. A longer time is reported as this time.
     """
 
@@ -164,7 +164,8 @@ def estimate_wearout(
 def missing_reason(observations: Sequence[WearObservation], now: float, rules: WearoutRules) -> str:
     """Returns why `estimate_wearout` returns None for these observations, as text for people.
 
-    The text names what is known and what is needed. The arguments are those of `estimate_wearout`.
+    The text contains the available and the necessary data. The arguments are those of
+    `estimate_wearout`.
     """
     run = observations_since_reset(observations, now, rules.window_seconds)
     counter = WearCounter.from_observations(run, now, rules.suspect_ratio, rules.powered_ratio)

@@ -7,10 +7,9 @@ There are two sources:
    have the same meaning (see the module `makes`).
 
 The device statistics are used unless the attribute shows that they are wrong: on many drives the
-count of sectors restarts at 2^32, which is 2.2 TB. The name of an attribute is no source: smartctl
-gives attribute 241 of an unknown drive the name Total_LBAs_Written, although most drives count in
-GiB or in units of 32 MiB. Only hard disks with this name count sectors. A count of 0 means that the
-drive does not count.
+count of sectors restarts at 2^32, which is 2.2 TB. The name of an attribute is not used, except for
+hard disks: smartctl gives attribute 241 of an unknown drive the name Total_LBAs_Written, although
+most SSDs count in GiB or in units of 32 MiB. A count of 0 means that the drive does not count.
 
 Vendors use different units (512 B, 32 MiB, 1 GiB and others) for attributes with the same name.
 Even firmware versions of one model differ. So `unit_matches_kernel` compares the count of the drive
@@ -205,10 +204,11 @@ def unit_matches_kernel(
     kernel_delta_bytes: the increase of the kernel's count of written bytes.
     seconds: the time in which both counts increased.
 
-    The counts agree if neither increase is more than twice the other one. None if this cannot be
-    decided: the time is less than an hour, both increases are less than 20 units, the drive's count
-    decreased, or the kernel wrote nothing. Do not call this function for a drive to which other
-    systems write, such as a drive behind a RAID controller or a drive that several hosts share.
+    The counts agree if neither increase is more than twice the other one. None if there is too
+    little data: the time is less than an hour, both increases are less than 20 units, the drive's
+    count decreased, or the kernel wrote nothing. Do not call this function for a drive to which
+    other systems write, such as a drive behind a RAID controller or a drive that several hosts
+    share.
     """
     if seconds < _MIN_CHECK_SECONDS or unit_bytes <= 0:
         return None

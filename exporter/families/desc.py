@@ -1,6 +1,6 @@
 """Defines metric descriptions, samples and histogram values."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -37,8 +37,8 @@ class Sample(NamedTuple):
 class SampleBlock(NamedTuple):
     """The values of many series of one metric family. Each series has one sample.
 
-    A collector yields one block instead of a sample for each of 24 or 1,000 drives. It is rendered
-    in a third of the time.
+    A collector yields one block for all drives instead of one sample for each drive. The block is
+    rendered in a third of the time.
 
     desc: the description of the metric family.
     series: the label values of each series. A series must not occur twice.
@@ -48,16 +48,6 @@ class SampleBlock(NamedTuple):
     desc: "MetricDesc"
     series: Sequence[tuple[str, ...]]
     values: Sequence[float | Buckets]
-
-
-def each_sample(samples: Iterable[Sample | SampleBlock]) -> Iterator[Sample]:
-    """Yields the samples, also those of the blocks."""
-    for sample in samples:
-        if isinstance(sample, SampleBlock):
-            for labels, value in zip(sample.series, sample.values, strict=True):
-                yield Sample(sample.desc, labels, value)
-        else:
-            yield sample
 
 
 @dataclass(frozen=True, slots=True, eq=False)

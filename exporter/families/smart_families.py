@@ -1,7 +1,7 @@
 """Defines the metric families of SMART data and of SMART polls.
 
-A family has the same meaning for NVMe, SATA and SAS. Values that the drive itself counts have its
-serial number as a label. So a new drive under the same device name has new series.
+A family has the same meaning for NVMe, SATA and SAS. Values that the drive itself counts have the
+label `serial`. So a new drive with the same device name has new series.
 """
 
 from exporter.families.desc import MetricDesc

@@ -1,8 +1,8 @@
 """Defines the metric families of smartctl_exporter, for dashboards made for it.
 
-Names, labels and units are those of smartctl_exporter 0.9 and later, and all types are gauge. It
-exports 0 for a value that a drive does not report. Here such a value has no sample. Families whose
-meaning could differ are omitted: docs/from-smartctl-exporter.md lists them.
+Names, labels and units are those of smartctl_exporter 0.9 and later. All types are gauge.
+smartctl_exporter exports 0 for a value that a drive does not report; this exporter exports no
+sample. Families whose meaning could differ are omitted: docs/from-smartctl-exporter.md lists them.
 """
 
 from exporter.families.desc import MetricDesc

@@ -1,9 +1,9 @@
 """Reserves and charges the bytes of a measurement in the budget, which the daemon uses too.
 
 The budget limits the bytes that probes write to a drive, per day and over the drive's life. Before
-a run, the most that it may write is reserved. After the run, the bytes that it wrote are charged.
-The bytes of a measurement are charged to the drive's life only. They do not reduce what scheduled
-probes may write today, because the user consented to them.
+a run, the largest number of bytes that the run may write is reserved. After the run, the written
+bytes are charged. The user has consented to the bytes of a measurement, so they are charged to the
+drive's life only. They do not reduce the daily budget of scheduled probes.
 """
 
 from dataclasses import dataclass, replace
@@ -73,7 +73,7 @@ class MeasurementAccount:
         return self._budget.unacknowledged
 
     def recover(self) -> None:
-        """Charge the bytes of a run whose process was killed. Call it while holding the host lock.
+        """Charges the bytes of a run whose process was killed. Call it while holding the host lock.
 
         Raises:
             ReadError: the budget's file cannot be read or written.
@@ -85,7 +85,7 @@ class MeasurementAccount:
         self._budget.refresh()
 
     def reserve(self, what: str, written_bytes: int) -> int:
-        """Reserve the bytes of a run; returns the number of reserved bytes.
+        """Reserves the bytes of a run. Returns the number of reserved bytes.
 
         It is twice `written_bytes`, because the file system writes additional data. Call this
         method while holding the host lock.
@@ -106,7 +106,7 @@ class MeasurementAccount:
         return reserved
 
     def settle(self, fio_bytes: int | None, device_bytes: int | None) -> None:
-        """Charge the bytes that the last reserved run wrote, and remove its reservation.
+        """Charges the bytes that the last reserved run wrote, and removes its reservation.
 
         fio_bytes: the bytes that fio reports as written; None if it reported nothing. Then all
             reserved bytes are charged.

@@ -1,8 +1,8 @@
 """Decides whether a measurement may start: the host lock, the gate, and the user's consent.
 
-The host lock allows one probe per host. The gate checks whether a probe may start, by the load and
-by the state of the drive; scheduled probes use the same gate. The user sees how much a measurement
-writes before anything is written. The host lock is released while the user answers, so that
+The host lock allows one probe per host. The gate uses the load and the state of the drive to decide
+whether a probe may start. Scheduled probes use the same gate. The user is told how much a
+measurement writes before it writes. The host lock is released while the user answers, so that
 scheduled probes do not wait.
 """
 
@@ -19,6 +19,7 @@ from exporter.measurement.figures import span
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
 from exporter.probe.gate import Reason, Skip, gate
 from exporter.probe.host_lock import HostLock, ProbePidFile
+from exporter.probe.production_load import read_disk
 from exporter.report.formatting import quantity
 from exporter.report.progress import Progress
 from exporter.runtime.clock import Clock
@@ -42,7 +43,7 @@ def wait_for_lock(
     progress: Progress,
     timeout_seconds: float = _LOCK_TIMEOUT_SECONDS,
 ) -> None:
-    """Wait until this process holds the host lock.
+    """Waits until this process holds the host lock.
 
     First it kills a fio that an earlier process left running.
 
@@ -88,7 +89,7 @@ def admit(
     anyway: bool,
     is_stuck: bool,
 ) -> None:
-    """Measure the load for two seconds, and return normally if the measurement may start.
+    """Measures the load for two seconds, and returns normally if the measurement may start.
 
     messages: the stream for progress messages.
     anyway: ignore the load of the host and of the device.
@@ -132,11 +133,11 @@ def _busy_ratio(conditions: Conditions, proc: Path, messages: TextIO) -> float |
     clock, directory, device = conditions.clock, conditions.directory, conditions.location.device
     with Progress(messages) as progress:
         progress.show(f"measuring the load of {device}", None)
-        started, before = clock.monotonic(), target.read_disk(proc, device)
+        started, before = clock.monotonic(), read_disk(proc, device)
         directory.record_load()
         clock.sleep(_LOAD_SECONDS)
         directory.record_load()
-        seconds, now = clock.monotonic() - started, target.read_disk(proc, device)
+        seconds, now = clock.monotonic() - started, read_disk(proc, device)
     return target.busy_ratio(before, now, seconds)
 
 
@@ -164,11 +165,12 @@ class Streams:
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """The plan that the user consents to.
+    """The plan to which the user consents.
 
     where: the directory and the device, such as "/mnt/probe on sda".
-    charge_bytes: the most that is written, including what the filesystem adds.
-    seconds: the time that the measurement takes on an idle drive that is not slow.
+    charge_bytes: the largest number of written bytes, including the writes of the filesystem
+        itself.
+    seconds: the duration of the measurement on an idle drive of normal speed.
     rated_bytes: the drive's rated endurance; None means unknown.
     left_bytes: the bytes that scheduled probes may still write today.
     """
@@ -197,7 +199,7 @@ class WritePlan:
 
 
 def ask_consent(plan: WritePlan, streams: Streams, *, yes: bool) -> None:
-    """Show the plan, ask the user, and return normally if the user consents.
+    """Shows the plan, asks the user, and returns normally if the user consents.
 
     yes: only show the plan, because the user has already consented.
 

@@ -48,7 +48,7 @@ def span(seconds: float) -> str:
 
 
 def blocks(count: int) -> str:
-    """Returns a block size in bytes with a binary unit, as fio and InnoDB write it: "16 KiB"."""
+    """Returns a block size with a binary unit, as fio and InnoDB write it: "16 KiB" for 16384."""
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= unit and count % unit == 0:
             return f"{count // unit} {name}"
@@ -56,7 +56,7 @@ def blocks(count: int) -> str:
 
 
 def size_bytes(flag: str, text: str, example: str) -> int:
-    """Returns the number of bytes that a text such as "16GiB" means.
+    """Returns the number of bytes for a text such as "16GiB".
 
     "16GiB", "16G" and "17179869184" are equal. "16GB" is 16 * 10**9 bytes.
 

@@ -18,7 +18,6 @@ from exporter.probe.fio import Fio
 from exporter.probe.fio_run import ProfileResult, RunOutcome, run_fio
 from exporter.probe.gate import Reason
 from exporter.probe.host_lock import HostLock, ProbePidFile
-from exporter.probe.production_load import GuardSampler
 from exporter.runtime.errors import ConfigError, ReadError
 from exporter.runtime.printable import printable
 
@@ -38,9 +37,9 @@ def run(
     *,
     lock: HostLock,
     pid_file: ProbePidFile,
-    go_on: Callable[[GuardSampler], bool] | None,
+    show: Callable[[float], None],
 ) -> RunOutcome:
-    """Run the profiles one after the other in a single fio process; returns the outcome.
+    """Runs the profiles one after the other in a single fio process. Returns the outcome.
 
     Before the run, the bytes that the profiles may write are reserved in the budget. After it,
     the bytes that were written are charged.
@@ -48,8 +47,7 @@ def run(
     file: the file that fio reads and writes.
     lock: the host lock. This process holds it, and fio inherits it.
     pid_file: the file in which fio's process ID is recorded.
-    go_on: called four times per second with the guard's sampler. If it returns False, the run
-        is ended. None means that nothing is called.
+    show: called four times per second with the seconds since the start.
 
     Raises:
         ConfigError: the budget is too small.
@@ -58,14 +56,12 @@ def run(
     directory, account = conditions.directory, conditions.account
     written = sum(profile.written_bytes_at_most for profile in profiles)
     account.reserve("+".join(profile.name for profile in profiles), written)
-    sampler = directory.guard_sampler(profiles)
-    interruption = conditions.interruption
+    clock, interruption = conditions.clock, conditions.interruption
+    started_at = clock.monotonic()
 
-    def record(pid: int) -> None:
-        # An error is ignored. The file is needed only if fio outlives this process, and then fio
-        # still holds the host lock.
-        with suppress(OSError):
-            pid_file.write(pid)
+    def is_stopping() -> bool:
+        show(clock.monotonic() - started_at)
+        return interruption.is_set
 
     outcome: RunOutcome | None = None
     try:
@@ -74,16 +70,14 @@ def run(
             profiles,
             file,
             lock=lock,
-            started=record,
-            sampler=sampler,
+            pid_file=pid_file,
+            sampler=directory.guard_sampler(profiles),
             avail=directory.avail_bytes,
             rules=conditions.rules,
-            clock=conditions.clock,
-            is_stopping=lambda: interruption.is_set or not (go_on is None or go_on(sampler)),
+            clock=clock,
+            is_stopping=is_stopping,
         )
     finally:
-        if not fio.is_stuck:
-            pid_file.clear()
         account.settle(
             outcome.fio_bytes if outcome else None, outcome.device_bytes if outcome else None
         )
@@ -117,7 +111,7 @@ def fill_file(
     missing_bytes: int,
     show: Callable[[str, float], None],
 ) -> None:
-    """Fill the missing part of the file with random data, and charge the bytes to the budget.
+    """Fills the missing part of the file with random data, and charges the bytes to the budget.
 
     name: the file's name in the directory.
     size_bytes: the length of the file afterwards.
@@ -159,7 +153,7 @@ def fill_file(
 
 
 def prepare_length(directory: Path, name: str, size_bytes: int) -> Path:
-    """Extend the file to at least `size_bytes` without filling it, and check it.
+    """Extends the file to at least `size_bytes` without filling it, and checks it.
 
     Call this before each run. Returns the path of the file.
 

@@ -47,7 +47,7 @@ def created_directory(directory: Path, state: Path) -> Iterator[None]:
 
 
 def make(parent: int, directory: Path, owner: tuple[int, int]) -> None:
-    """Create the directory with mode 0700 and change its owner. This process runs as root.
+    """Creates the directory with mode 0700 and changes its owner. This process runs as root.
 
     parent: a file descriptor of the parent directory.
     owner: user ID and group ID.
@@ -74,7 +74,7 @@ def make(parent: int, directory: Path, owner: tuple[int, int]) -> None:
 
 
 def give(parent: int, name: str, owner: tuple[int, int]) -> None:
-    """Change the owner of a directory that root has just created.
+    """Changes the owner of a directory that root has just created.
 
     The directory must be empty, belong to root and have mode 0700. Otherwise another user may have
     replaced it, and its owner is not changed.

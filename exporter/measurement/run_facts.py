@@ -1,4 +1,4 @@
-"""Describes for a report what was measured: drive, directory, filesystem, charged bytes."""
+"""Describes the subject of a measurement for its report: drive, directory, filesystem, bytes."""
 
 import time
 from collections.abc import Iterator, Mapping

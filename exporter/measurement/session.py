@@ -4,9 +4,8 @@ A measurement uses the same host lock, gate, guard and budget as the daemon's pr
 allows one probe per host. The gate decides whether a probe may start; the guard ends a running one
 if production needs the device. The budget limits the bytes that are written.
 
-The user sees how much a measurement writes, and may consent to more than the daily budget of the
-scheduled probes. All written bytes are charged to the budget for the drive's life, and none to the
-daily budget.
+The user is told how much a measurement writes, and may consent to more than the daily budget of the
+scheduled probes. All written bytes are charged only to the budget for the drive's life.
 """
 
 import contextlib
@@ -27,7 +26,6 @@ from exporter.probe.fio import Fio
 from exporter.probe.fio_run import RunOutcome
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.location import Location
-from exporter.probe.production_load import GuardSampler
 from exporter.report import delivery
 from exporter.report.content import Report
 from exporter.report.progress import Progress
@@ -63,7 +61,7 @@ class MeasurementOptions:
     html: Path | None = None
 
     def check_report(self) -> None:
-        """Check that the report can be written. Call it before the measurement.
+        """Checks that the report can be written. Call it before the measurement.
 
         Raises:
             ConfigError: the report cannot be written.
@@ -71,7 +69,7 @@ class MeasurementOptions:
         delivery.check(self.html)
 
     def deliver(self, report: Report, out: TextIO) -> None:
-        """Print the report to `out`, and write the HTML page if one is requested.
+        """Prints the report to `out`, and writes the HTML page if one is requested.
 
         Raises:
             ConfigError: the page cannot be written. The report has already been printed.
@@ -134,7 +132,7 @@ class Measurement:
         return self._conditions.account.charged_bytes
 
     def begin(self) -> None:
-        """Acquire the host lock, and charge the bytes of an earlier run whose process was killed.
+        """Acquires the host lock, and charges the bytes of an earlier run whose process was killed.
 
         Raises:
             ConfigError: another process holds the lock for too long, or the lock file cannot be
@@ -157,7 +155,7 @@ class Measurement:
         return tuple(with_engine(profile, engines) for profile in profiles)
 
     def admit(self, profile: Profile, written_bytes: int, missing_bytes: int) -> None:
-        """Measure the load for two seconds, and return normally if the measurement may start.
+        """Measures the load for two seconds, and returns normally if the measurement may start.
 
         profile: one of the profiles that were passed to `measuring`.
         written_bytes: upper bound of the bytes that fio writes in all runs, plus the bytes that are
@@ -172,14 +170,14 @@ class Measurement:
         self._query_gate()
 
     def consent(self, written_bytes: int, seconds: float, *, always: bool = True) -> None:
-        """Show the plan, ask the user, and return normally if the user consents.
+        """Shows the plan, asks the user, and returns normally if the user consents.
 
-        After this call Ctrl-C and SIGTERM end fio and not this process; see `interruption`.
+        After this call Ctrl-C and SIGTERM end fio, but not this process; see `interruption`.
 
-        written_bytes: upper bound of the bytes that are written, without what the filesystem adds.
+        written_bytes: upper bound of the written bytes, without the writes of the filesystem.
         seconds: the longest time that the measurement takes.
-        always: ask in any case. Otherwise ask only if the measurement writes more than scheduled
-            probes may still write today.
+        always: ask in any case. If False, ask only if the measurement writes more than the
+            remaining daily budget of scheduled probes.
 
         Raises:
             ConfigError: the user refuses, the input is not a terminal, the gate refuses after a
@@ -199,7 +197,7 @@ class Measurement:
         self._progress = self._cleanup.enter_context(Progress(self._streams.messages))
 
     def show(self, words: str, done: float | None = None) -> None:
-        """Show the current step on the terminal. Before `consent` this does nothing.
+        """Shows the current step on the terminal. Before `consent` this does nothing.
 
         done: the finished share of the step, 0 to 1; None means unknown.
         """
@@ -215,7 +213,7 @@ class Measurement:
         keep: bool = False,
         retained_bytes: int | None = None,
     ) -> Path:
-        """Create or extend the file `name` in the directory, and return its path.
+        """Creates or extends the file `name` in the directory, and returns its path.
 
         size_bytes: the file is at least this long afterwards.
         fill: fill the file with random data. If False, only its length is set.
@@ -246,16 +244,15 @@ class Measurement:
         self,
         profiles: Sequence[Profile],
         file: Path,
-        go_on: Callable[[GuardSampler], bool] | None = None,
+        show: Callable[[float], None],
         fio: Fio | None = None,
     ) -> RunOutcome:
-        """Run the profiles one after the other in a single fio process; returns the outcome.
+        """Runs the profiles one after the other in a single fio process. Returns the outcome.
 
         The run is guarded and its bytes are charged to the budget.
 
         file: the file that fio reads and writes.
-        go_on: called four times per second with the guard's sampler, for example to show progress.
-            If it returns False, the run is ended.
+        show: called four times per second with the seconds since the start, to show the progress.
         fio: used instead of `self.fio`.
 
         Raises:
@@ -269,7 +266,7 @@ class Measurement:
             file,
             lock=self._lock,
             pid_file=self._pid_file,
-            go_on=go_on,
+            show=show,
         )
 
     def problem(self, outcome: RunOutcome) -> str:
@@ -277,7 +274,7 @@ class Measurement:
         return guarded_run.failure_message(outcome, self.interruption)
 
     def close(self) -> None:
-        """End fio, remove files and release the host lock.
+        """Ends fio, removes files and releases the host lock.
 
         If fio cannot be ended, the file stays and the lock is not released.
         """

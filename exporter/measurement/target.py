@@ -1,4 +1,4 @@
-"""Determines what a measurement uses: profiles, directory, state directory, the drive's health.
+"""Determines the profiles, the directories and the health of the drive for a measurement.
 
 A profile is the set of parameters of one fio run, such as block size and runtime.
 """
@@ -12,7 +12,7 @@ from exporter.config.profiles import PROFILES, Profile
 from exporter.config.settings import Settings
 from exporter.io import survey
 from exporter.io.interval import disk_interval
-from exporter.linux import diskstats, topology
+from exporter.linux import topology
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.topology import Topology
 from exporter.probe.filling import filled_bytes
@@ -28,7 +28,7 @@ from exporter.runtime.clock import Clock
 from exporter.runtime.errors import ConfigError, ReadError, SourceError
 from exporter.runtime.state import StateFile, existing_directory, open_state_file
 from exporter.smart.document_directory import DocumentReader
-from exporter.smart.drive_registry import DriveRegistry, is_live
+from exporter.smart.drive_registry import DriveRegistry
 from exporter.smart.inventory import Inventory
 from exporter.smart.polling.poll_document import parse_heartbeat, parse_poll_document
 from exporter.smart.presence import HostContext
@@ -63,9 +63,8 @@ def select_profiles(name: str | None, settings: Settings) -> tuple[Profile, ...]
 def retained_bytes(selected: Sequence[Profile], settings: Settings) -> int | None:
     """Returns the length in bytes to which the probes' file is truncated after the measurement.
 
-    It is the length that the daemon's scheduled profiles and these profiles need filled with data.
-    None means that the file need not be truncated, because no profile in `selected` writes the
-    whole file.
+    It is the length of the data that the daemon's scheduled profiles and these profiles need. None
+    means that the file is not truncated, because no profile in `selected` writes the whole file.
     """
     if not any(profile.writes_whole_file for profile in selected):
         return None
@@ -168,7 +167,7 @@ def probe_directory(
 
 
 def check_directory(directory: ProbeDirectory, *, copy_on_write: bool) -> None:
-    """Find the device and the filesystem of the directory, and check that they can be measured.
+    """Finds the device and the filesystem of the directory, and checks that they can be measured.
 
     directory: its `location` is set afterwards.
 
@@ -199,18 +198,6 @@ def check_directory(directory: ProbeDirectory, *, copy_on_write: bool) -> None:
     assert directory.location is not None
     if why := directory.location.unsuitable(copy_on_write=copy_on_write):
         raise ConfigError(f"{path} cannot be measured: {why}")
-
-
-def read_disk(proc: Path, device: str) -> DiskStats | None:
-    """Returns a device's counters; None if /proc/diskstats cannot be read or does not list it.
-
-    proc: the mount point of procfs.
-    """
-    try:
-        records = diskstats.read(proc).value
-    except SourceError:
-        return None
-    return diskstats.records_by_device(records.values()).get(device)
 
 
 def busy_ratio(then: DiskStats | None, now: DiskStats | None, seconds: float) -> float | None:
@@ -247,7 +234,7 @@ class AgentHealth:
         reader = DocumentReader(settings.smart.directory)
         try:
             heartbeat = parse_heartbeat(reader.read_heartbeat())
-            if is_live(heartbeat, clock.wall()):
+            if heartbeat.is_live(clock.wall()):
                 for _, text in reader.changed():
                     if isinstance(text, bytes):
                         self._drives.record(parse_poll_document(text))

@@ -1,7 +1,7 @@
 """Draws the curves of the last five minutes, the strip of verdicts, and bars, as SVG text. Pure.
 
-The script draws the same shapes (page.js: `area`, `strip`). A chart is 300 units wide, one for each
-sample, and the newest sample is at the right edge.
+The script draws the same shapes (page.js: `area`, `strip`). A chart is 300 units wide. Each sample
+has one unit, and the newest sample is at the right edge.
 """
 
 import math
@@ -26,7 +26,7 @@ def throughput_heights(column: Sequence[float], peak: float, half: float) -> Ite
 
 
 def await_heights(column: Sequence[float], limit: float, half: float) -> Iterator[float]:
-    """Yields the height of each sample, 0 to `half`. At `half / 2` a request counts as slow."""
+    """Yields the height of each sample, 0 to `half`. An await equal to `limit` has half of it."""
     scale = half / (2 * _OCTAVES)
     for value in column:
         if value <= 0:
@@ -92,7 +92,7 @@ def rectangle(verdict: Verdict, x: int, width: int) -> str:
 
 
 def seconds_by_verdict(statuses: bytes, interval_seconds: float) -> dict[Verdict, float]:
-    """Returns how long each bottleneck lasted, longest first, without the time without one."""
+    """Returns the duration of each bottleneck in seconds, longest first."""
     counts: dict[Verdict, float] = {}
     for verdict in verdicts(statuses):
         if verdict is not Verdict.NONE:
@@ -135,7 +135,7 @@ def positions(points: Sequence[tuple[float, float]]) -> str:
 
 
 def stretched(shapes: str, height: int) -> str:
-    """Returns shapes on an area 1000 units wide that has the width of the page."""
+    """Returns an SVG element of 1000 units that is stretched to the width of the page."""
     return (
         f'<svg viewBox="0 0 1000 {height}" width="100%" height="{height}"'
         f' preserveAspectRatio="none">{shapes}</svg>'

@@ -1,4 +1,4 @@
-"""The frame that all pages share: head, symbols, heading, list of what to do, footer. Pure."""
+"""Builds the parts that all pages share: head, symbols, heading, list of tasks, footer. Pure."""
 
 import time
 import zlib
@@ -27,7 +27,7 @@ def document(
 
     title: the text of the title, not escaped.
     heading, body: HTML.
-    sentence: the answer to "is anything wrong", not escaped.
+    sentence: says whether anything is wrong; not escaped.
     assets: the version in the addresses of the stylesheet and the script.
     drive: the name of the drive of a drive's page; else empty.
     """
@@ -53,7 +53,7 @@ def document(
 
 
 def state_of(view: HostView) -> int:
-    """Returns a number that changes when the content of a page changes, besides its live values."""
+    """Returns a number that changes when the page changes. Live values do not change the number."""
     state = (
         [
             (
@@ -68,7 +68,7 @@ def state_of(view: HostView) -> int:
 
 
 def todo_table(todos: Sequence[Todo], *, with_heading: bool = True) -> str:
-    """Returns the list of what to do; empty if there is nothing to do."""
+    """Returns the list of tasks for the operator as HTML; empty if there are none."""
     if not todos:
         return ""
     rows = "".join(_todo_row(todo) for todo in todos)

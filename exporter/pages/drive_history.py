@@ -1,20 +1,21 @@
-"""Reads what is kept about a drive besides its state: wear, results of probes. It reads no file."""
+"""Reads the history of a drive from memory: wear, results of probes, events. It reads no file."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from exporter.io.drive_events import DriveEvent
-from exporter.pages.views import DriveFacts, DriveView
+from exporter.metrics.collectors import Sources
+from exporter.pages.views import DriveView
 from exporter.probe.slc_results import SlcResult
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeRounds:
-    """The kept results of one probe profile on a drive.
+    """The results of one probe profile on a drive.
 
     is_latency: True if the values are seconds, False if they are operations or bytes per second.
-    rounds: Unix times and values, in the order of time.
+    rounds: pairs of Unix time and value, in the order of time.
     """
 
     name: str
@@ -24,10 +25,10 @@ class ProbeRounds:
 
 @dataclass(frozen=True, slots=True)
 class DriveHistory:
-    """What is kept about a drive.
+    """The history of a drive.
 
-    wear: Unix times and used ratios of the last 400 days, in the order of time.
-    probes: the kept results of each probe profile.
+    wear: pairs of Unix time and used ratio of the last 400 days, in the order of time.
+    probes: the results of each probe profile.
     cache: the last result of a write cache probe; None if there is none.
     events: what happened to the drive in the last year, in the order of time.
     """
@@ -38,40 +39,17 @@ class DriveHistory:
     events: Sequence[DriveEvent] = ()
 
 
-class WearYears(Protocol):
-    """Provides the wear of a drive over a year, as `WearRecorder.year` does."""
-
-    def year(self, key: str) -> Sequence[tuple[float, float]]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryReader:
-    """Returns the history of a drive from what the daemon holds in memory.
-
-    wear: None without a wear history.
-    rounds: returns the kept results of probes, as `RoundHistory.to_state` does.
-    caches: returns the results of write cache probes, keyed by device name.
-    events: returns the events of a drive, as `DriveEvents.of` does.
-    """
-
-    wear: WearYears | None
-    rounds: Callable[[], Mapping[str, Any]]
-    caches: Callable[[], Mapping[str, SlcResult]]
-    events: Callable[[str, str], Sequence[DriveEvent]]
-
-    def of_drive(self, drive: DriveView) -> DriveHistory:
-        """Returns the history of one drive. It does not block."""
-        facts = drive.facts
-        return DriveHistory(
-            wear=self._wear_of(facts),
-            probes=tuple(_probes(self.rounds(), facts.identity)),
-            cache=self.caches().get(facts.name),
-            events=self.events(facts.identity, facts.name),
-        )
-
-    def _wear_of(self, facts: DriveFacts) -> Sequence[tuple[float, float]]:
-        key = "" if facts.smart is None else facts.smart.key
-        return self.wear.year(key) if self.wear is not None and key else ()
+def read_history(sources: Sources, drive: DriveView) -> DriveHistory:
+    """Returns the history of one drive from the memory of the daemon. It does not block."""
+    facts = drive.facts
+    wear = None if sources.health is None else sources.health.wear
+    key = "" if facts.smart is None else facts.smart.key
+    return DriveHistory(
+        wear=wear.year(key) if wear is not None and key else (),
+        probes=tuple(_probes(sources.probe_rounds(), facts.identity)),
+        cache=sources.slc_results().get(facts.name),
+        events=sources.events.of(facts.identity, facts.name),
+    )
 
 
 def _probes(rounds: Mapping[str, Any], identity: str) -> Iterator[ProbeRounds]:

@@ -1,4 +1,4 @@
-"""The page of one drive: now, wear over a year, probes, write cache, identity and SMART. Pure."""
+"""Builds the page of one drive: I/O, wear over a year, probes, cache, identity and SMART. Pure."""
 
 from collections.abc import Iterator
 

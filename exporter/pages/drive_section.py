@@ -1,4 +1,4 @@
-"""The section of one drive on the pages: identity, the last five minutes, and health. Pure."""
+"""Builds the section of one drive: identity, the last five minutes, and health. Pure."""
 
 from collections.abc import Iterator
 from urllib.parse import quote
@@ -43,7 +43,7 @@ _HALF = 24.0
 
 
 def section(drive: DriveView, view: HostView, number: int) -> str:
-    """Returns the section of a drive. number: makes the ids of its elements unique."""
+    """Returns the section of a drive. number: makes the ids of the elements unique."""
     if drive.now is None:
         return _without_io(drive, number)
     fine = " fine" if drive.status is Status.OK and drive.verdict is Verdict.NONE else ""
@@ -61,13 +61,13 @@ def link_to(name: str) -> str:
 
 
 def symbol(status: Status) -> str:
-    """Returns the symbol of a severity, which a word beside it explains."""
+    """Returns the symbol of a severity. The caller adds the severity as a word."""
     level = LEVELS[status]
     return f'<svg class="g {level}" aria-hidden="true"><use href="#{level}"/></svg>'
 
 
 def role_text(facts: DriveFacts) -> str:
-    """Returns what the drive is used for, such as ``MySQL data and redo log``; or an empty text."""
+    """Returns the use of the drive, such as ``MySQL data and redo log``; empty if unknown."""
     names = [_ROLES.get(role, role) for role in facts.roles]
     first, *rest = names or [""]
     rest = [name.removeprefix("MySQL ") if first.startswith("MySQL ") else name for name in rest]
@@ -224,7 +224,7 @@ def _caption(name: str, note: str = "") -> str:
 
 
 def verdict_strip(now: DriveNow, view: HostView, number: int, *, with_key: bool = True) -> str:
-    """Returns the strip of the verdicts of five minutes, and its key."""
+    """Returns the strip with the verdicts of the last five minutes, and its legend."""
     lasted = charts.seconds_by_verdict(now.statuses, view.now.interval_seconds)
     words = [f"{judgement.LABELS[v]} {seconds:.0f} s" for v, seconds in lasted.items()]
     label = ", ".join(words) or "no bottleneck"
@@ -243,7 +243,7 @@ def verdict_strip(now: DriveNow, view: HostView, number: int, *, with_key: bool 
 
 
 def services(rates: tuple[ServiceRate, ...], number: int) -> str:
-    """Returns the table of the services that cause the I/O; empty if they are unknown."""
+    """Returns the table of the services that cause the I/O; empty if unknown."""
     rows = "".join(
         f'<tr><th scope="row">{escaped(name)}</th><td><b>{read}</b> <i>MB/s</i></td>'
         f"<td><b>{written}</b> <i>MB/s</i></td>"

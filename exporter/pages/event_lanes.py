@@ -1,4 +1,4 @@
-"""The lanes of a drive's page: a row for each kind of event, with a mark for each day. Pure."""
+"""Builds the events of a drive's page: a row (lane) per kind, with a mark per day. Pure."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ _LANES = {
 
 
 def event_lanes(events: Sequence[DriveEvent], now: float) -> str:
-    """Returns the lanes of the last year as HTML; empty without an event.
+    """Returns the lanes of the last year as HTML; empty if there is no event.
 
     now: the Unix time of the page.
     """

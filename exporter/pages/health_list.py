@@ -1,4 +1,4 @@
-"""The list of a drive's health: wear, spare, temperature, errors, link and written bytes. Pure."""
+"""Builds the list of a drive's health: wear, spare, temperature, errors, link, bytes. Pure."""
 
 from collections.abc import Iterator
 
@@ -24,9 +24,9 @@ _MOST_UNUSED = 3
 
 
 def health_list(drive: DriveView, at: float) -> str:
-    """Returns the list of wear, spare, temperature, errors, link and written bytes.
+    """Returns the list of wear, spare, temperature, errors, link and written bytes as HTML.
 
-    at: the time of the page; 0 leaves out the dates of the estimate.
+    at: the Unix time of the page. With 0, the list contains no dates of the estimate.
     """
     facts, health = drive.facts, drive.facts.health
     rows = []
@@ -45,7 +45,7 @@ def health_list(drive: DriveView, at: float) -> str:
 
 
 def smart_note(facts: DriveFacts) -> str:
-    """Returns why there is no SMART data, or that the drive sleeps; empty if all is known."""
+    """Returns why SMART data is missing, or that the drive sleeps; else empty."""
     smart, health = facts.smart, facts.health
     if smart is None:
         return "see the drives behind it" if facts.has_drives_behind else "not available"
@@ -59,7 +59,7 @@ def smart_note(facts: DriveFacts) -> str:
 
 
 def link_text(facts: DriveFacts) -> tuple[str, str] | None:
-    """Returns the speed of the link and its level; None if it is unknown."""
+    """Returns the speed of the link and its severity as a CSS class; None if unknown."""
     now, most = facts.link_bytes_per_second, facts.link_max_bytes_per_second
     if now is None:
         return None
@@ -129,7 +129,7 @@ def _reported_rows(health: DriveHealth) -> Iterator[str]:
 
 
 def wearout_text(seconds: tuple[float, float, float], at: float) -> str:
-    """Returns when the rated endurance is used up, as text."""
+    """Returns the estimate of the time until the endurance is used up, as text."""
     low, _, high = seconds
     if low >= _LONG_SECONDS:
         return "used up in more than 10 years"

@@ -1,4 +1,4 @@
-"""The charts of probe rounds and of the write cache of a drive. Pure."""
+"""Draws the charts of probe rounds and of the write cache of a drive. Pure."""
 
 from exporter.pages.charts import base_line, curve, gridline, stretched
 from exporter.pages.drive_history import ProbeRounds
@@ -14,7 +14,7 @@ _LEAST_ROUNDS = 2
 
 
 def probe_chart(probe: ProbeRounds) -> str:
-    """Returns a chart of the rounds with a caption; empty if there are too few."""
+    """Returns a chart of the rounds with a caption; empty if there are too few rounds."""
     if len(probe.rounds) < _LEAST_ROUNDS:
         return ""
     values = [value for _, value in probe.rounds]
@@ -46,7 +46,7 @@ def probe_chart(probe: ProbeRounds) -> str:
 
 
 def cache_chart(result: SlcResult) -> str:
-    """Returns the curve of the write speed over the bytes written, with a sentence."""
+    """Returns the chart of the write speed over the written bytes, with a caption."""
     cliff = result.cliff
     phases = cliff.phases
     chart = ""

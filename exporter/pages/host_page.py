@@ -1,4 +1,4 @@
-"""The page of the host: the strip of the host, what to do, and the drives. Pure."""
+"""Builds the page of the host: figures of the host, tasks, and drives. Pure."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ _MOST_TODOS = 30
 
 
 def host_page(view: HostView, assets: str) -> str:
-    """Returns the page at ``/``. assets: the version of the stylesheet and the script."""
+    """Returns the page ``/`` as HTML. assets: the version of the stylesheet and the script."""
     limited = [todo for todo in view.todos if todo.drive]
     wrong = f"{limited[0].drive}: {limited[0].lead.rstrip('.')} – " if limited else ""
     facts = " · ".join(view.facts)

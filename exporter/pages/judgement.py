@@ -1,7 +1,7 @@
-"""Judges the drives: what is wrong now, how urgent it is, and what to do. Pure.
+"""Determines the status of the drives and the tasks for the operator. Pure.
 
-The problems of a drive's health are those of `ssd-exporter check` (`smart.drive_problems`). This
-module adds the bottleneck of the last seconds, and sums everything up in one sentence.
+The health problems of a drive are those of `ssd-exporter check` (`smart.drive_problems`). This
+module adds the bottleneck of the last seconds, and summarizes everything in one sentence.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -83,7 +83,7 @@ def judged(
     window_seconds: float,
     services: tuple[ServiceRate, ...] = (),
 ) -> DriveView:
-    """Returns the drive with its status and its list of what to do.
+    """Returns the drive with its status and its tasks for the operator.
 
     window_seconds: the time that the samples of `now` cover.
     """
@@ -98,8 +98,8 @@ def judged(
 def in_order(drives: Iterable[DriveView]) -> list[DriveView]:
     """Returns the drives in the order of the page.
 
-    Critical drives come first, then warnings, then the rest; within each those with a bottleneck,
-    then those of MySQL, then by name.
+    They are sorted by status (critical, warning, others), then by bottleneck (drives with one
+    first), then by use (drives of MySQL first), and then by name.
     """
     return sorted(
         drives,
@@ -118,7 +118,7 @@ def needs_attention(drive: DriveView) -> bool:
 
 
 def sentence(drives: Sequence[DriveView]) -> str:
-    """Returns in one or two sentences whether anything is wrong on the host."""
+    """Returns one or two sentences that say whether anything is wrong on the host."""
     if not drives:
         return "No drive is monitored. Check --collector.disk.device-include."
     limited = [drive for drive in in_order(drives) if drive.verdict is not Verdict.NONE]
@@ -146,7 +146,7 @@ def sentence(drives: Sequence[DriveView]) -> str:
 
 
 def why(drive: DriveView, window: str) -> str:
-    """Returns a sentence about the performance of a drive now; empty without I/O data.
+    """Returns a sentence about the current performance of a drive; empty without I/O data.
 
     window: the time that the samples cover, such as "five minutes".
     """

@@ -1,14 +1,18 @@
-"""The values of `/live.json`: the texts that change, and the samples since the last request. Pure.
+"""Builds `/live.json`: the texts that change, and the samples since the last request. Pure.
 
 The keys are short, because the response is sent once a second:
-n: the number of the last sample. at: the local time.
-st: the state of the page. It must be loaded again if it has another state.
-m: changes once a minute, when SMART values, mounts and roles may have changed.
-t: the texts, keyed as in `data-k`. o: the keys of slow requests. h: the columns of the host.
-s: the columns of each drive with curves, keyed by its position.
-l: their limits for slow requests in µs.
-u: the rows of the services of each drive. c: the heights of the cells.
-i: milliseconds between two samples. w: the number of samples since the start.
+n: the number of the last sample. at: the local time as text.
+st: the state of the page. If it changes, the client loads the page again.
+m: a number that changes once a minute. If it changes, the client loads the page again, because
+SMART values, mounts and roles may have changed.
+t: the texts, keyed by the attribute `data-k` of the element.
+o: the keys of the texts about slow requests.
+h: the columns of the host.
+s: the columns of each drive with curves, keyed by the position of the drive.
+l: the limits for slow requests in µs, keyed like s.
+u: the rows of the services, keyed by the position of the drive.
+c: the heights of the cells.
+i: milliseconds between two samples. w: the number of samples that are available.
 v: the names of the verdicts.
 """
 
@@ -30,8 +34,8 @@ def live_json(view: HostView, since: int, only: str, *, with_all: bool) -> bytes
     """Returns the response of `/live.json`.
 
     since: the number of the last sample that the client has; 0 for all samples.
-    only: the name of the drive of a drive's page; empty for the page of the host.
-    with_all: the client shows the table of healthy drives.
+    only: the name of the drive, for the page of a drive; empty for the page of the host.
+    with_all: True if the client shows the table of healthy drives.
     """
     number = view.now.number
     new = number - since if 0 < since <= number else view.now.window

@@ -1,10 +1,11 @@
-"""Connects the pages for people with the sources. Their code is loaded at the first request.
+"""Answers requests for the pages for people. Their code is loaded at the first request.
 
-Most daemons serve only metrics, and the code of the pages needs 1.5 MB.
+Most daemons serve only metrics, and the code of the pages takes 1.5 MB of memory.
 """
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from exporter.metrics.collectors import Sources
@@ -41,27 +42,9 @@ class LivePages:
         return self._site.respond(request)
 
     def _loaded(self) -> "LiveSite":
-        from exporter.pages import os_release  # noqa: PLC0415
-        from exporter.pages.drive_history import HistoryReader  # noqa: PLC0415
+        from exporter.pages.drive_history import read_history  # noqa: PLC0415
         from exporter.pages.live_site import LiveSite  # noqa: PLC0415
-        from exporter.pages.snapshot import PageSources, SnapshotReader  # noqa: PLC0415
+        from exporter.pages.snapshot import SnapshotReader  # noqa: PLC0415
 
-        sources = self._sources
-        page_sources = PageSources(
-            settings=lambda: sources.settings,
-            sampler=sources.sampler,
-            survey=sources.survey,
-            health=sources.health,
-            clock=sources.clock,
-            collector_status=sources.collector_status,
-            problem=self._problem,
-            services=lambda device: sources.services.rates.get(device, ()),
-            system=os_release.read(sources.settings.path.rootfs),
-        )
-        history = HistoryReader(
-            wear=None if sources.health is None else sources.health.wear,
-            rounds=sources.probe_rounds,
-            caches=sources.slc_results,
-            events=sources.events.of,
-        )
-        return LiveSite(SnapshotReader(page_sources).read, history.of_drive)
+        snapshots = SnapshotReader(self._sources, self._problem)
+        return LiveSite(snapshots.read, partial(read_history, self._sources))

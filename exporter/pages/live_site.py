@@ -44,8 +44,7 @@ class LiveSite:
     Several threads may call it.
 
     read: returns the values of the host and its drives; see `SnapshotReader`.
-    history: returns what is kept about a drive besides its state, for the drive's page. It must not
-        block.
+    history: returns the history of a drive, for the page of the drive. It must not block.
     """
 
     def __init__(

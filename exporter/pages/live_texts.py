@@ -1,6 +1,7 @@
-"""The texts of the page that change each second, keyed as in the attribute `data-k`. Pure.
+"""Builds the texts of the page that change each second. Pure.
 
-The HTML and live.json use the same texts, so the script only replaces them.
+The key of a text is the attribute `data-k` of its element. The HTML and live.json contain the same
+texts, so the script only replaces texts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +19,7 @@ _MOST_SERVICES = 3
 
 
 def host_texts(now: HostNow) -> dict[str, str]:
-    """Returns the texts of the strip of the host."""
+    """Returns the texts about the host, keyed as in `data-k`."""
     requests, unit = operations(now.requests)
     return {
         "h:some": percent(_last(now.waiting)),
@@ -32,7 +33,7 @@ def host_texts(now: HostNow) -> dict[str, str]:
 
 
 def drive_texts(key: str, now: DriveNow) -> dict[str, str]:
-    """Returns the texts of one drive. key: the beginning of each key."""
+    """Returns the texts about one drive. key: the beginning of each key."""
     reads, reads_unit = operations(now.reads)
     writes, writes_unit = operations(now.writes)
     return {
@@ -60,7 +61,7 @@ def drive_texts(key: str, now: DriveNow) -> dict[str, str]:
 
 
 def slow_keys(key: str, now: DriveNow) -> Iterator[str]:
-    """Yields the keys of the texts that the page colours, because requests are slow."""
+    """Yields the keys of the texts that have another colour because requests are slow."""
     if now.is_read_slow:
         yield f"{key}:rx"
     if now.is_write_slow:
@@ -77,7 +78,9 @@ def factor(value: float | None) -> str:
 
 
 def drive_columns(now: DriveNow, samples: int) -> list[object]:
-    """Returns the last samples of a drive: read and written kB/s, read and write awaits in µs, and
+    """Returns the last samples of a drive, one column per value.
+
+    The columns are read kB/s, written kB/s, read await in µs, write await in µs, and a text with
     one digit per verdict.
     """
     if not now.statuses:
@@ -93,7 +96,7 @@ def drive_columns(now: DriveNow, samples: int) -> list[object]:
 
 
 def host_columns(now: HostNow, samples: int) -> list[list[int]]:
-    """Returns the last samples of the host in permille; those of all drives in kB/s."""
+    """Returns the last samples of the host: three shares in permille, and the rate in kB/s."""
     if not samples:
         return [[], [], [], []]
     return [
@@ -105,9 +108,10 @@ def host_columns(now: HostNow, samples: int) -> list[list[int]]:
 
 
 def service_rows(rates: Sequence[ServiceRate]) -> list[tuple[str, str, str, int]]:
-    """Returns the busiest services of a drive and all others: name, MB/s read and written, share.
+    """Returns the busiest services of a drive, and a row for all others.
 
-    The share is in per cent of the I/O of all services.
+    A row contains the name, the read MB/s, the written MB/s, and the percentage of the I/O of all
+    services.
     """
     total = sum(each.bytes for each in rates)
     if not total:

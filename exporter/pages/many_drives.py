@@ -1,4 +1,4 @@
-"""The drives of a host with more than eight: a cell for each, and tables. Pure."""
+"""Shows the drives of a host with more than eight drives: a cell per drive, and tables. Pure."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,7 +21,7 @@ _LABELS = judgement.LABELS | {Verdict.NONE: "none"}
 
 
 def overview(view: HostView) -> str:
-    """Returns the cells of all drives, the drives that need attention, and the healthy ones."""
+    """Returns the cells of all drives, the drives that need attention, and the healthy drives."""
     attention = [drive for drive in view.drives if _is_shown(drive)]
     healthy = [drive for drive in view.drives if not _is_shown(drive)]
     parts = [_cells(view)]
@@ -46,7 +46,7 @@ def overview(view: HostView) -> str:
 
 
 def numbered(view: HostView) -> list[DriveView]:
-    """Returns the drives in the order of the rows, which is that of the keys d0, d1, …"""
+    """Returns the drives in the order of the rows. The keys d0, d1, … have the same order."""
     return [
         *(drive for drive in view.drives if _is_shown(drive)),
         *(drive for drive in view.drives if not _is_shown(drive)),
@@ -54,12 +54,12 @@ def numbered(view: HostView) -> list[DriveView]:
 
 
 def with_curves(view: HostView) -> int:
-    """Returns the number of rows at the top that have curves."""
+    """Returns the number of rows with curves. They are the first rows."""
     return min(sum(_is_shown(drive) for drive in view.drives), MOST_CURVES)
 
 
 def cell_heights(view: HostView) -> list[int]:
-    """Returns how busy each drive is, 0 to 24, in the order of the cells."""
+    """Returns the heights of the cells, 0 to 24: the busy ratio of each drive."""
     return [
         0 if drive.now is None else round(24 * min(drive.now.busy_ratio, 1.0))
         for drive in _by_name(view.drives)

@@ -23,7 +23,7 @@ def read(root: Path) -> str:
 
 
 def parse(text: str) -> str:
-    """Returns the value of PRETTY_NAME without quotes; empty if it is missing. It may be cut."""
+    """Returns the value of PRETTY_NAME without quotes; empty if missing. A long value is cut."""
     for line in text.splitlines():
         name, equals, value = line.strip().partition("=")
         if name == "PRETTY_NAME" and equals:

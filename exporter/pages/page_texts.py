@@ -55,7 +55,7 @@ def operations(per_second: float) -> tuple[str, str]:
 
 
 def milliseconds(seconds: float | None) -> str:
-    """Returns a time in ms, such as ``0.09``, ``2.8`` or ``41``; a dash if it is unknown."""
+    """Returns a time in ms, such as ``0.09``, ``2.8`` or ``41``; a dash if unknown."""
     if seconds is None:
         return NO_VALUE
     value = seconds * 1000
@@ -65,7 +65,7 @@ def milliseconds(seconds: float | None) -> str:
 
 
 def percent(ratio: float | None) -> str:
-    """Returns a ratio as a number of per cent without a unit; a dash if it is unknown."""
+    """Returns a ratio as a percentage without the unit; a dash if unknown."""
     if ratio is None or ratio != ratio:  # noqa: PLR0124  NaN
         return NO_VALUE
     value = ratio * 100
@@ -73,7 +73,7 @@ def percent(ratio: float | None) -> str:
 
 
 def whole_percent(ratio: float) -> str:
-    """Returns a ratio as whole per cent, such as ``85``; below one per cent as in ``0.4``."""
+    """Returns a ratio as a percentage, such as ``85``; below 1 % with one decimal: ``0.4``."""
     value = ratio * 100
     return f"{value:.1f}" if 0 < value < 0.95 else f"{value:.0f}"
 
@@ -117,7 +117,7 @@ def day(unix_time: float) -> str:
 
 
 def days(begin: float, end: float) -> str:
-    """Returns two dates, such as ``21 Jan – 11 Apr 2027``, with the year once if it is the same."""
+    """Returns two dates, such as ``21 Jan – 11 Apr 2027``. Equal years are shown once."""
     first, last = day(begin), day(end)
     if first[-4:] == last[-4:]:
         first = first[:-5]
@@ -130,7 +130,7 @@ def clock(unix_time: float) -> str:
 
 
 def word(number: int) -> str:
-    """Returns a number up to twelve as a word, and larger ones as digits."""
+    """Returns a number as text: a word up to twelve, and digits above."""
     return _WORDS[number] if 0 <= number < len(_WORDS) else str(number)
 
 

@@ -1,4 +1,4 @@
-"""All SMART values of a drive, with the metric and the meaning of each. Pure."""
+"""Builds the table of all SMART values of a drive, each with its metric and meaning. Pure."""
 
 from collections.abc import Iterator
 
@@ -74,7 +74,7 @@ _FLAGS = (
 
 
 def smart_section(facts: DriveFacts, at: float) -> str:
-    """Returns the section with the table, or with the reason why there is none."""
+    """Returns the section with the table, or with the reason why there is no table."""
     smart, health, note = facts.smart, facts.health, smart_note(facts)
     rows = "" if health is None or health.unreadable else "".join(_rows(health, facts))
     last = smart.last_success_unix_time if smart is not None else None
@@ -214,7 +214,7 @@ def _messages(health: DriveHealth) -> str:
 
 
 def forecast(facts: DriveFacts, at: float) -> str:
-    """Returns a sentence on the wear and when it is used up; empty if the wear is unknown."""
+    """Returns a sentence about the wear and its estimate; empty if the wear is unknown."""
     smart, health = facts.smart, facts.health
     if smart is None or health is None or health.endurance is None:
         return ""

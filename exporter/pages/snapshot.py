@@ -1,4 +1,4 @@
-"""Reads the values of the pages from what the daemon holds in memory. It reads no disk.
+"""Reads the values of the pages from the memory of the daemon. It reads no disk.
 
 The facts of the drives change rarely and are read at most once in a few seconds. The I/O of the
 last second is read at each request, while the sampler is locked.
@@ -6,21 +6,18 @@ last second is read at each request, while the sampler is locked.
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from exporter import __version__
-from exporter.config.settings import Settings
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.activity import DiskActivity
 from exporter.io.drive_now import DriveNow, drive_now
 from exporter.io.sampler import Sampler
-from exporter.io.services import ServiceRate
-from exporter.io.survey import TopologySurvey
 from exporter.io.verdict import unsaturated_await_limit
 from exporter.linux.device import Device
 from exporter.linux.topology import Topology
-from exporter.pages import judgement
+from exporter.metrics.collectors import Sources
+from exporter.pages import judgement, os_release
 from exporter.pages.page_texts import capitalized, duration, size
 from exporter.pages.page_texts import counted as counted_text
 from exporter.pages.views import (
@@ -30,12 +27,7 @@ from exporter.pages.views import (
     Mounted,
     Todo,
 )
-from exporter.runtime.clock import Clock
-from exporter.runtime.collector_status import CollectorStatus
 from exporter.smart.drive_problems import CheckThresholds, Status, problems
-
-if TYPE_CHECKING:
-    from exporter.smart.health_monitor import HealthMonitor
 
 #: The facts of the drives are read again after this time in seconds. SMART values change once a
 #: minute at most, mounts and roles with a survey.
@@ -45,39 +37,18 @@ _FACTS_SECONDS = 5.0
 #: heartbeat arrives within seconds.
 _AGENT_SAMPLES = 20
 
-Services = Callable[[str], Sequence[ServiceRate]]
-
-
-@dataclass(frozen=True, slots=True)
-class PageSources:
-    """What the pages are made of.
-
-    settings: returns the current settings.
-    health: None if the collector `smart` is disabled.
-    problem: returns why the samples are out of date; an empty string if they are not.
-    services: returns the services that cause the I/O of a drive, the busiest first; empty if they
-        are unknown. It must not block.
-    started_at: the Unix time of the start.
-    system: the name of the operating system; empty if it is unknown.
-    """
-
-    settings: Callable[[], Settings]
-    sampler: Sampler
-    survey: TopologySurvey
-    health: "HealthMonitor | None"
-    clock: Clock
-    collector_status: CollectorStatus
-    problem: Callable[[], str]
-    services: Services = lambda _device: ()
-    started_at: float = 0.0
-    system: str = ""
-
 
 class SnapshotReader:
-    """Builds the values of the pages. Several threads may call `read`."""
+    """Builds the values of the pages. Several threads may call `read`.
 
-    def __init__(self, sources: PageSources) -> None:
+    problem: returns why the samples are out of date; an empty string if they are not. It must not
+        block.
+    """
+
+    def __init__(self, sources: Sources, problem: Callable[[], str]) -> None:
         self._sources = sources
+        self._problem = problem
+        self._system = os_release.read(sources.settings.path.rootfs)
         self._facts: tuple[float, dict[str, DriveFacts]] = (float("-inf"), {})
 
     def read(self) -> HostView:
@@ -95,7 +66,7 @@ class SnapshotReader:
         window_seconds = host.window * host.interval_seconds
         drives = judgement.in_order(
             judgement.judged(
-                each, drives_now.get(name), window_seconds, tuple(sources.services(name))
+                each, drives_now.get(name), window_seconds, sources.services.rates.get(name, ())
             )
             for name, each in facts.items()
         )
@@ -127,7 +98,7 @@ class SnapshotReader:
         return facts
 
     def _drive_now(self, name: str, activity: DiskActivity, now: float, host: HostNow) -> DriveNow:
-        rules = self._sources.settings().rules.saturation
+        rules = self._sources.settings.rules.saturation
         kind, baselines = activity.drive.kind, activity.baselines
         read_base, write_base = baselines.read.seconds, baselines.write.seconds
         maxima = (activity.read_await_max.value(now), activity.write_await_max.value(now))
@@ -143,7 +114,7 @@ class SnapshotReader:
 
     def _own_todos(self, at: float) -> Iterator[Todo]:
         sources = self._sources
-        if problem := sources.problem():
+        if problem := self._problem():
             yield Todo(
                 Status.CRITICAL,
                 "",
@@ -165,8 +136,8 @@ class SnapshotReader:
             )
 
     def _host_facts(self, drives: Sequence[DriveFacts]) -> Iterator[str]:
-        if self._sources.system:
-            yield self._sources.system
+        if self._system:
+            yield self._system
         yield f"Linux {os.uname().release.split('-')[0]}"
         yield counted_text(len(drives), "drive")
         capacity = sum(each.capacity_bytes or 0 for each in drives)
@@ -313,14 +284,7 @@ def _mounts(name: str, topology: Topology) -> Iterator[Mounted]:
                 if usage is None or not usage.size_bytes
                 else (1 - usage.avail_bytes / usage.size_bytes)
             )
-            yield Mounted(
-                each.mountpoint,
-                each.fstype,
-                each.readonly,
-                bool(each.failed),
-                used,
-                usage.size_bytes if usage else None,
-            )
+            yield Mounted(each.mountpoint, each.fstype, each.readonly, bool(each.failed), used)
 
 
 def _built_on(name: str, topology: Topology) -> Iterator[str]:

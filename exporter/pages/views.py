@@ -1,7 +1,7 @@
 """The values that the pages show. Each record is a snapshot; None means unknown."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from exporter.config.drive_class import DriveClass
 from exporter.drives.health import DriveHealth
@@ -25,23 +25,22 @@ class Mounted:
     readonly: bool = False
     failed: bool = False
     used_ratio: float | None = None
-    size_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DriveFacts:
-    """What changes rarely: identity, place and health of a drive, and the problems of `check`.
+    """The values of a drive that change rarely: identity, place, health, and problems.
 
     name: the name of the block device, or the label of a drive without one.
     identity: the key of the device's baselines and probe results; empty without a block device.
     kind: the class of the drive; None if it has no block device.
     smart: the state of the drive's SMART data; None if no poll knows the drive.
-    problems: the problems that `check` lists, most urgent first, also those of status UNKNOWN.
+    problems: the problems that `check` lists, most urgent first, including those with UNKNOWN.
     model, serial, firmware: empty if unknown.
-    transport: how the drive is attached, such as nvme or sata; empty if unknown.
+    transport: the type of the connection, such as nvme or sata; empty if unknown.
     link_bytes_per_second, link_max_bytes_per_second: the speed of the link now and at most.
     below: names of devices that are built on the drive, such as md0.
-    has_drives_behind: True for a volume of a controller whose drives have facts of their own.
+    has_drives_behind: True for a volume of a controller. Its drives have their own facts.
     """
 
     name: str
@@ -81,7 +80,7 @@ class DriveFacts:
 
     @property
     def is_missing(self) -> bool:
-        """True if the drive was present once and is not any more."""
+        """True if the drive was present before and is not present now."""
         return self.smart is not None and self.smart.is_missing
 
     @property
@@ -92,11 +91,11 @@ class DriveFacts:
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """One line of the list of what to do.
+    """One task for the operator.
 
     drive: the name of the drive; empty for the exporter itself.
-    lead, text: what is wrong; the lead is shown first and in bold.
-    action: what to do; may contain one command in backquotes.
+    lead, text: the problem. The lead is shown first and in bold.
+    action: what to do. It may contain one command in backquotes.
     """
 
     status: Status
@@ -108,11 +107,12 @@ class Todo:
 
 @dataclass(frozen=True, slots=True)
 class DriveView:
-    """A drive with its judgement.
+    """A drive with its status.
 
-    facts, now: `now` is None for a drive without a block device, and for a missing one.
-    status: the worst of the problems and of the bottleneck.
-    todos: what is wrong with it, most urgent first.
+    facts: the values that change rarely.
+    now: the current I/O; None for a missing drive and for a drive without a block device.
+    status: the most urgent status of the problems and of the bottleneck.
+    todos: the tasks for the operator, most urgent first.
     services: the services that cause its I/O, the busiest first; empty if unknown.
     """
 
@@ -157,7 +157,7 @@ class HostNow:
 
 @dataclass(frozen=True, slots=True)
 class HostView:
-    """All that the page of a host shows.
+    """The values on the page of a host.
 
     at: the Unix time of the snapshot.
     facts: short texts about the host for the heading.
@@ -172,4 +172,3 @@ class HostView:
     facts: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
     sentence: str = ""
-    kept: dict[str, str] = field(default_factory=dict)

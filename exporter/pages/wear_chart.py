@@ -1,4 +1,4 @@
-"""The chart of a drive's wear over a year, with the estimate of when it is used up. Pure."""
+"""Draws the wear of a drive over a year, and the estimate of its end. Pure."""
 
 import calendar
 import time
@@ -22,10 +22,10 @@ def wear_chart(
     bounds: tuple[float, float, float] | None,
     now: float,
 ) -> str:
-    """Returns the chart as SVG; empty if there are no points of more than a day.
+    """Returns the chart as SVG; empty if the points cover less than a day.
 
-    points: Unix times and used ratios, in the order of time.
-    used_ratio: the wear now.
+    points: pairs of Unix time and used ratio, in the order of time.
+    used_ratio: the current wear.
     bounds: the earliest, the most likely and the latest time until the endurance is used up, in
         seconds; None if there is no estimate.
     now: the Unix time of the page.

@@ -1,1 +1,1 @@
-"""Measures drives by short runs of fio (probes), and keeps these runs harmless for production."""
+"""Measures drives with short runs of fio (probes), and limits their effect on production."""

@@ -2,12 +2,12 @@
 
 Before a run, its bytes are reserved in the file. After the run, the reservation is replaced by an
 upper bound of the bytes that the device wrote (the charge). A reservation is on the disk before its
-run starts, so it is still there after a crash during the run.
+run starts, so it remains after a crash during the run.
 
 The daemon and the measuring commands share the file and the budget. Each change is made under a
-lock and replaces the whole file, and then its copy. If the file is lost or damaged, the copy is
-used. The count of bytes over a drive's life never restarts by itself: if both are unusable, no
-probe writes until a person deletes them.
+lock. It replaces the whole file, and then its copy. If the file is lost or damaged, the copy is
+used. If both are unusable, no probe writes until a person deletes both. The count of bytes over a
+drive's life therefore never restarts by itself.
 """
 
 import contextlib
@@ -98,7 +98,7 @@ class ProbeBudget:
         return self._known.unacknowledged
 
     def refresh(self) -> None:
-        """Read the file again, because other processes may have changed it.
+        """Reads the file again, because other processes may have changed it.
 
         Call it before the gate, which decides whether a probe may run. If the file cannot be read,
         today's budget of all drives counts as spent.
@@ -111,9 +111,9 @@ class ProbeBudget:
             self._known = replace(budget_ledger.rolled_over(self._known, today), spent_day=today)
 
     def recover(self) -> None:
-        """Charge a run that was killed, if the file contains such a reservation.
+        """Charges a run that was killed, if the file contains such a reservation.
 
-        The caller must hold the host lock; otherwise the run may still be under way.
+        The caller must hold the host lock. Without it, the run may not have ended.
 
         Raises:
             OSError: the file cannot be read or written.
@@ -123,11 +123,11 @@ class ProbeBudget:
     def reserve(
         self, drive: str, profile: str, written_bytes: int, *, on_demand: bool = False
     ) -> int | None:
-        """Reserve the bytes of a run; returns the reserved bytes, None if the run must not start.
+        """Reserves the bytes of a run. Returns the reserved bytes, None if the run must not start.
 
         The reserved size is twice `written_bytes`, because the filesystem writes more than fio. The
-        run must not start if the budget is too small, or if the host rebooted during an earlier run
-        and no person has acknowledged that.
+        run must not start in two cases: the budget is too small, or the host rebooted during an
+        earlier run and no person has acknowledged the reboot.
 
         The caller must hold the host lock. The reservation is on the disk when this function
         returns. A run that only reads reserves 0 bytes: if the host crashes during the run, the
@@ -158,7 +158,7 @@ class ProbeBudget:
         return None if self._running is None else size
 
     def settle(self, fio_bytes: int | None, device_bytes: int | None) -> int:
-        """Replace the reservation of the last run by its charge; returns the charged bytes.
+        """Replaces the reservation of the last run by its charge. Returns the charged bytes.
 
         Returns 0 if no run is reserved.
 
@@ -179,11 +179,10 @@ class ProbeBudget:
         return size
 
     def acknowledge(self) -> bool:
-        """Allow probes again after the host rebooted during a probe.
+        """Allows probes again after the host rebooted during a probe.
 
-        Returns True if there was such a reboot that was not acknowledged yet. Call `recover` first
-        if the host lock is free: if no daemon has started since the reboot, only `recover` detects
-        it.
+        Returns True if there was a reboot that was not acknowledged. If the host lock is free, call
+        `recover` first: if no daemon has started since the reboot, only `recover` detects it.
 
         Raises:
             OSError: the file cannot be read or written.
@@ -212,7 +211,7 @@ class ProbeBudget:
         return after
 
     def _change(self, step: Callable[[Ledger], Ledger]) -> Ledger:
-        """Read the ledger, change it by `step` and save it; returns the changed ledger."""
+        """Reads the ledger, changes it with `step` and saves it. Returns the changed ledger."""
         with self._locked():
             is_usable = True
             try:

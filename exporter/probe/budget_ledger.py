@@ -1,8 +1,8 @@
-"""Computes the ledger: the bytes that probes wrote to each drive, and the run under way.
+"""Computes the ledger: the bytes that probes wrote to each drive, and the current run.
 
 Before a run its bytes are reserved. After the run the reservation is removed, and the written bytes
-are charged to the drive. A reservation that exists while nothing runs belongs to a run that was
-killed, and is charged in full. This module does no I/O.
+are charged to the drive. If a reservation exists while no probe runs, its run was killed, and all
+reserved bytes are charged. This module does no I/O.
 """
 
 import json
@@ -35,7 +35,7 @@ _MAX_BYTES = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class WriteLimits:
-    """The bytes that probes may write to a drive, or that remain of that limit.
+    """The bytes that probes may write to a drive, or the remaining bytes of these limits.
 
     day_bytes: the bytes for one day (UTC).
     life_bytes: the bytes for the whole life of the drive.
@@ -59,7 +59,7 @@ class SpentBytes:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """The bytes reserved for a run that is under way, or that was killed.
+    """The bytes reserved for the current run, or for a run that was killed.
 
     drive: the drive's identity.
     profile: the names of the profiles, for messages.
@@ -80,17 +80,17 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The charged bytes of all drives, and the run under way.
+    """The charged bytes of all drives, and the current run.
 
     day: the day to which all `day_bytes` belong, in days since 1970-01-01 UTC.
     spent: the charged bytes, keyed by drive identity.
-    reservation: the run under way, or a killed run; None without one.
-    spent_day: a day whose budget counts as spent for all drives, because it is unknown how much
-        was written on that day; None without one.
+    reservation: the current run or a killed run; None without one.
+    spent_day: a day on which the number of written bytes is unknown. Its budget counts as spent for
+        all drives. None without such a day.
     unacknowledged: the run during which the host rebooted; no probe runs until a person
         acknowledges the reboot. None without one.
-    is_life_unknown: True if it is unknown how much was written over the drives' life, because the
-        file and its copy were unusable. Then no probe may write.
+    is_life_unknown: True if the file and its copy were unusable, so that the number of bytes over
+        the drives' life is unknown. No probe may write then.
     """
 
     day: int
@@ -130,8 +130,8 @@ def charge(fio_bytes: int | None, device_bytes: int | None, reserved_bytes: int)
 def rolled_over(ledger: Ledger, today: int) -> Ledger:
     """Returns the ledger for today, with the daily counts of an earlier day set to 0.
 
-    If the ledger is dated in the future, the clock was or is wrong, and today's budget counts as
-    spent.
+    If the ledger is of a day in the future, the clock was or is wrong. Today's budget then counts
+    as spent.
 
     today: days since 1970-01-01 UTC.
     """
@@ -166,8 +166,8 @@ def with_recovery(ledger: Ledger, boot_id: str, owed_bytes: int = 0) -> Ledger:
     Call it only while no probe runs. Without a reservation the ledger is returned unchanged.
 
     boot_id: the boot id of the running kernel; empty means unknown. If it is unknown or differs
-        from that of the reservation, the host probably rebooted during the run, perhaps because of
-        the run. The run is then stored as `unacknowledged`.
+        from that of the reservation, the host probably rebooted during the run. The run may be the
+        cause, so it is stored as `unacknowledged`.
     owed_bytes: a known charge of the run; it is used if it is greater than the reservation.
     """
     run = ledger.reservation

@@ -1,13 +1,13 @@
 """Finds the end of a drive's write cache in a long write, and the speeds before and after it.
 
-A drive first writes to cells with one bit each (the SLC cache). This is fast, but there are few
-such cells. When they are full, the drive writes more slowly to cells with three or four bits. It is
-even slower while it also moves the cached data into such cells. Plotted over the bytes written, the
-speed is a step. This sudden and lasting fall of the speed is called a cliff.
+A drive first writes to cells with one bit each (the SLC cache). These writes are fast, but the
+number of such cells is small. When they are full, the drive writes more slowly to cells with three
+or four bits. It is even slower while it also moves the cached data into such cells. As a function
+of the written bytes, the speed has a step. This sudden and lasting decrease is called a cliff.
 
 The step is fitted by least squares, as two segments of constant log speed. It must explain enough
-of the variance to differ from noise. It must also fit better than a straight line, because a drive
-that becomes hot declines slowly along a line.
+of the variance to differ from noise. It must also fit better than a straight line, because the
+speed of a drive that becomes hot decreases slowly along a line.
 
 The cache ends after an amount of bytes and not after a time. So the list of samples of the write
 (the trace) is divided into parts of equal bytes (bins), and the speed of each bin is computed.
@@ -45,7 +45,7 @@ class TraceSample(NamedTuple):
     """The bytes that were written since the previous sample, and the seconds that this took.
 
     others_bytes: the bytes that other processes read and wrote on the device in this time; 0 if
-        unknown. Single samples are imprecise, also below 0. Sums are precise.
+        unknown. The value of a single sample is imprecise and may be negative. Sums are precise.
     """
 
     seconds: float
@@ -130,7 +130,7 @@ RECOVERY_IDLE_SECONDS = (30, 120, 600, 3600)
 
 @dataclass(frozen=True, slots=True)
 class CliffRules:
-    """The conditions for a cliff. A step in speed is a cliff if it meets the first four.
+    """The conditions for a cliff. A step in speed must meet the first four of them.
 
     falloff_ratio: upper limit of the median speed after the step, divided by the median speed
         before it. With a limit of two thirds, a measured fall from 410 to 260 MB/s is a cliff, and
@@ -142,12 +142,13 @@ class CliffRules:
     median_bins: number of bins of the moving median that smooths the speeds.
     early_bytes: a cache that was nearly full at the start ends within this many bytes, which are
         too few for the bins of a long write. They are also divided into smaller bins.
-    return_ratio: a bin after the step is fast if its speed is at least this share of that before
-        it. A bin before the step is slow if its speed is at most that after it, divided by this.
+    return_ratio: a bin after the step is fast if its speed is at least the speed before the step,
+        times this ratio. A bin before the step is slow if its speed is at most the speed after the
+        step, divided by this ratio.
     return_share: upper limit of the share of fast bins after the step, and of slow bins before it.
         A drive that slows down from heat returns to its speed and slows down again.
-    cache_share: the largest possible cache, as a share of the capacity. A drive with three bits per
-        cell that uses all its cells with one bit each has a cache of a third.
+    cache_share: the largest possible cache, as a share of the capacity. It is a third for a drive
+        with three bits per cell that uses all cells as cache, with one bit each.
     bins: how the trace is divided into bins.
     """
 
@@ -250,9 +251,9 @@ def recovered_bytes(
 ) -> int | None:
     """Returns how many bytes of the cache were free again before a later write.
 
-    These are the bytes that the later write wrote at burst speed. If all of it was at burst speed,
-    the free part is at least the returned value. A few bins are enough, because both speeds are
-    known. Returns None if `cliff` contains no cliff, or if the later write is too short.
+    These are the bytes that the later write wrote at burst speed. If the whole later write was at
+    burst speed, the free part may be larger than the returned value. Returns None if `cliff`
+    contains no cliff, or if the later write is too short.
 
     trace: the samples of the later write.
     cliff: the result of an earlier write, with its burst speed and its sustained speed.

@@ -28,21 +28,20 @@ class CliffDetectorRules:
         pieces times `alarm_spreads` is used instead if it is greater. The alarm ends when the sum
         is 0 again.
     alarm_spreads: see `alarm`.
-    most_slower: upper limit of the loss of one piece, so that even a long hang counts only as one
-        slow piece.
-    confirm_bytes: the alarm must last for this many bytes, and as many must be written after the
-        cliff. For a small write it is `confirm_share` of the bytes that the write may write.
+    most_slower: upper limit of the loss of one piece. A long hang then counts as one slow piece.
+    confirm_bytes: the alarm must last for this number of bytes, and the same number must be written
+        after the cliff. For a small write, `confirm_share` of its maximum bytes is used instead.
     confirm_share: see `confirm_bytes`.
     confirm_seconds: the alarm must also last for this time, and the write must continue for this
-        time after the cliff. Production and heat often slow a drive for some seconds. For a small
-        write it is smaller by the same factor as `confirm_bytes`.
+        time after the cliff, because production and heat often slow a drive for some seconds. For a
+        small write the time is reduced by the same factor as `confirm_bytes`.
     others_ratio: upper limit of the rise, at the cliff, of the bytes per second that other
         processes read and write on the device, divided by the speed before the cliff. Above it,
         production may be the cause.
     pieces: the number of pieces in the bytes of `confirm_bytes`.
-    sure_ratio: upper limit of the speed after the cliff, divided by the speed before it. Smaller
-        falls are not reported while the write runs: they would be checked many times, and one of
-        the checks would find a cliff by chance.
+    sure_ratio: upper limit of the speed after the cliff, divided by the speed before it. A smaller
+        decrease is not reported while the write runs. It would be checked many times, and one of
+        the checks could find a cliff by chance.
     """
 
     baseline_seconds: float = 2.0
@@ -93,7 +92,7 @@ class CliffDetector:
         return self._slower >= self._alarm > 0 or self._alarmed_bytes > 0
 
     def observe(self, sample: TraceSample) -> CacheCliff | None:
-        """Add a sample; returns the cliff if it is certain, None otherwise.
+        """Adds a sample. Returns the cliff if it is certain, None otherwise.
 
         A cliff is certain only after enough bytes were written at the lower speed. Samples with
         impossible times or bytes are ignored.
@@ -168,7 +167,7 @@ def is_disturbed(
 ) -> bool:
     """Returns True if other processes used the device more after the cliff than before it.
 
-    Then production may have caused the fall of the speed. False without a cliff.
+    Production may then be the cause of the cliff. False without a cliff.
     """
     burst = cliff.burst_bytes_per_second
     if cliff.cache_bytes is None or burst is None:
@@ -193,7 +192,7 @@ def is_disturbed(
 
 
 def without_cliff(cliff: CacheCliff) -> CacheCliff:
-    """Returns the result of a disturbed write: the cache holds at least the bytes before it."""
+    """Returns the result of a disturbed write: the bytes before the cliff are a lower bound."""
     return CacheCliff(
         CliffResult.DISTURBED,
         cliff.written_bytes,

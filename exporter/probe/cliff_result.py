@@ -1,6 +1,6 @@
-"""What a long write showed about a drive's write cache, as records. `cache_cliff` computes them.
+"""Defines the records for the write cache that a long write measured. `cache_cliff` computes them.
 
-The daemon shows saved results, and needs the computation only while a probe runs.
+The daemon also exports saved results, for which it does not need the code of `cache_cliff`.
 """
 
 from dataclasses import dataclass

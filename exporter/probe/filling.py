@@ -1,9 +1,8 @@
 """Fills the file that probes read with random data.
 
-The file is written at a limited rate. The guard stops the filling if production needs the device,
-and the written bytes are counted for the budget of bytes that probes may write. The scheduled
-probes and the measuring commands use this module. The caller reserves the bytes in the budget
-before.
+The file is written at a limited rate. The guard stops the filling if production needs the device.
+The written bytes are charged to the budget of bytes that probes may write. The caller must reserve
+them before the filling. The scheduled probes and the measuring commands use this module.
 """
 
 import os
@@ -97,7 +96,7 @@ def fill(
     on_progress: Callable[[int], None],
     settle: Callable[[int], None],
 ) -> None:
-    """Fill the file `name` in the directory with random data, up to `size_bytes`.
+    """Fills the file `name` in the directory with random data, up to `size_bytes`.
 
     missing_bytes: the number of bytes to write, which `bytes_to_fill` returned.
     rules: the limits of the guard.
@@ -143,7 +142,7 @@ class _Pace:
         self._due = clock.monotonic()
 
     def wait(self, length_bytes: int) -> None:
-        """Sleep until the next chunk may be written.
+        """Sleeps until the next chunk may be written.
 
         length_bytes: the current length of the file.
         """
@@ -158,15 +157,15 @@ class _Pace:
 def bytes_to_fill(directory: Path, name: str, size_bytes: int) -> int:
     """Returns how many bytes `fill` must write; 0 if the file is complete.
 
-    If a file is long enough but has holes, all its bytes count as missing, because `fill` replaces
-    the file. An aborted run of a profile that writes the whole file leaves such a file.
+    If a file is long enough but has holes, `fill` replaces it, so all its bytes are missing. An
+    aborted run of a profile that writes the whole file leaves such a file.
     """
     missing = probe_file.missing_bytes(directory, name, size_bytes)
     return size_bytes if missing and _length(directory / name) >= size_bytes else missing
 
 
 def fill_seconds(missing_bytes: int) -> float:
-    """Returns the duration of a filling in seconds, for drives faster than the limited rate."""
+    """Returns the duration of a filling at the limited rate, in seconds."""
     return missing_bytes / _BYTES_PER_SECOND
 
 

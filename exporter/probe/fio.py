@@ -153,15 +153,15 @@ def _name(file: Path) -> str:
 class Fio(Protocol):
     """Runs one fio process at a time.
 
-    Make all calls on the same thread. The thread must not end before the run, because its end may
-    kill fio.
+    Make all calls on the same thread. The thread must continue until the run has ended. Otherwise
+    the kernel may kill fio.
     """
 
     def engines(self) -> frozenset[str] | None:
         """Returns the names of the installed fio's engines; None if fio is missing or too old."""
 
     def start(self, profiles: Sequence[Profile], file: Path, limit_seconds: float) -> int | None:
-        """Start a run of the profiles on the file; returns fio's pid.
+        """Starts a run of the profiles on the file. Returns fio's pid.
 
         Returns None if fio could not be started; then `wait` returns the reason.
 
@@ -169,13 +169,13 @@ class Fio(Protocol):
         """
 
     def wait(self, seconds: float) -> Finished | None:
-        """Wait for the end of the run; returns how it ended, None if it runs on after `seconds`."""
+        """Waits for the end of the run. Returns how it ended; None if it still runs."""
 
     def end(self) -> None:
-        """Request the end of the run, which `wait` then carries out.
+        """Requests the end of the run, which `wait` then carries out.
 
-        fio gets SIGTERM, and SIGKILL two seconds later. If it does not end even then, it is
-        abandoned: it continues to exist, and is no longer waited for.
+        fio gets SIGTERM, and SIGKILL two seconds later. If it still does not end, it is abandoned:
+        it continues to exist, but `wait` does not wait for it.
         """
 
     @property
@@ -184,10 +184,10 @@ class Fio(Protocol):
 
     @property
     def problem(self) -> str:
-        """A message that says why `engines` returned None; empty if it did not."""
+        """Why `engines` returned None, as text for people; else empty."""
 
     def close(self) -> None:
-        """End the current run, if there is one. This takes a bounded time."""
+        """Ends the current run, if there is one. This takes a bounded time."""
 
 
 class SystemFio:
@@ -275,8 +275,8 @@ class SystemFio:
 class RegionFio(SystemFio):
     """Runs fio so that each thread of a sequential profile uses its own region of the file.
 
-    If several threads read the same region, the drive has the data in its cache after the first of
-    them. Each run must have exactly one profile.
+    If several threads read the same region, the first thread fills the drive's cache for the other
+    threads. Each run must have exactly one profile.
     """
 
     def start(self, profiles: Sequence[Profile], file: Path, limit_seconds: float) -> int | None:

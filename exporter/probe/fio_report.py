@@ -1,7 +1,7 @@
 """Parses fio's report (``--output-format=json+``) and its exit status into the results of a run.
 
-The same output of fio may also contain messages and intermediate reports. Sizes in the report are
-in bytes, latencies in nanoseconds.
+The output of fio may also contain messages and intermediate reports. Sizes in the report are in
+bytes, latencies in nanoseconds.
 """
 
 import json

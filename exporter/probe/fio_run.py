@@ -1,9 +1,10 @@
-"""Runs fio under guard, and computes the outcome of the run and the host's share of its latency.
+"""Runs fio with the guard, and computes the outcome of the run and the host's share of its latency.
 
 The guard ends fio when production needs the device. The host's share is the part of the latency
 that arose outside the device, for example in a busy CPU.
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,11 +20,13 @@ from exporter.probe import fio_report
 from exporter.probe.fio import Fio
 from exporter.probe.fio_report import JobResult, Op, ProbeRun, RunResult
 from exporter.probe.gate import GuardSample, Reason, guard
-from exporter.probe.host_lock import HostLock
+from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.production_load import GuardReading, GuardSampler
 from exporter.programs.child import End, Finished
 from exporter.runtime.clock import Clock
 from exporter.runtime.errors import ParseError
+
+log = logging.getLogger(__name__)
 
 #: Interval between two samples of the guard, in seconds. It is short, so that a probe that disturbs
 #: production ends at once.
@@ -119,9 +122,9 @@ class HostShareRules:
     """The limits for the host's share of the latency. Ratios are 0 to 1.
 
     least_operations_ratio: minimum share of the device's operations that the probe must have made.
-        Below it, the device's mean time per operation is mostly that of other processes.
-    host_limited_ratio: if the host's share is greater than this, the run does not measure the drive
-        and is not compared with other runs.
+        With a smaller share, other processes determine the device's mean time per operation.
+    host_limited_ratio: if the host's share is greater than this, the run is not compared with other
+        runs, because it does not measure the drive.
     """
 
     least_operations_ratio: float = 0.5
@@ -134,20 +137,20 @@ def run_fio(
     file: Path,
     *,
     lock: HostLock,
-    started: Callable[[int], None],
+    pid_file: ProbePidFile,
     sampler: GuardSampler,
     avail: Callable[[], int | None],
     rules: GateRules,
     clock: Clock,
     is_stopping: Callable[[], bool],
 ) -> RunOutcome:
-    """Run the profiles one after the other in one fio; returns how the run ended.
+    """Runs the profiles one after the other in one fio. Returns how the run ended.
 
     The run is ended early when production needs the device.
 
     file: the file that fio reads and writes.
     lock: the host lock. This process must hold it, and fio inherits it.
-    started: receives fio's pid.
+    pid_file: the file in which fio's process ID is recorded while fio runs.
     sampler: samples the device while fio runs; use a new one for each run.
     avail: returns the filesystem's free bytes; None means unknown.
     rules: the limits of the guard.
@@ -163,7 +166,7 @@ def run_fio(
         pid = fio.start(profiles, file, limit_seconds(profiles))
     try:
         if pid is not None:
-            started(pid)
+            _record(pid_file, pid)
         while (finished := _wait(fio, sampler, None if is_ending else rules)) is None:
             samples.append(sampler.sample(avail()))
             if not is_ending and (is_stopping() or (reason := _reason(samples, sampler, rules))):
@@ -174,8 +177,19 @@ def run_fio(
             # After an unexpected exception, fio must not continue without the guard.
             fio.end()
             fio.wait(_END_SECONDS)
+        if not fio.is_stuck:
+            pid_file.clear()
     sampler.sample(avail())
     return _outcome(finished, started_at, clock.monotonic(), sampler, reason, is_ending=is_ending)
+
+
+def _record(pid_file: ProbePidFile, pid: int) -> None:
+    try:
+        pid_file.write(pid)
+    except OSError as e:
+        # The run continues without the record, because fio normally ends with this process. If it
+        # does not, it keeps the host lock, so that no other probe starts.
+        log.warning("the process of the probe cannot be recorded: %s", e.strerror or e)
 
 
 def _reason(
@@ -214,8 +228,8 @@ def host_share_of_run(
     Returns None if it is unknown, for example because the run was short or the profile does not use
     direct I/O; see `host_share`.
 
-    fio does not report when each job ran. The jobs run one after the other, and the last one ends
-    with fio. So the time of each job is computed from the end of fio and the jobs' durations.
+    fio does not report the start of each job. The jobs run one after the other, and the last one
+    ends with fio. So the start is computed from the end of fio and the durations of the jobs.
 
     outcome: the result of the whole run.
     profiles: all profiles of the run, in order.
@@ -263,11 +277,11 @@ def host_share(
     that is busy with interrupts, or a queue before the driver. Such a run does not measure the
     drive.
 
-    Returns None if the probe or the device made no such operations, or if the probe made too small
-    a share of all the device's operations (less than half by default).
+    Returns None if the probe or the device made no such operations, or if the probe's share of the
+    device's operations is too small (less than half by default). The kernel splits large requests,
+    so the computed share may be smaller than the real share.
 
-    Use it for direct I/O only, because a write to the page cache is not yet a write to the device.
-    The kernel splits large requests, so the probe's share of the operations may appear too small.
+    Use the function for direct I/O only: a write to the page cache is not a write to the device.
 
     op: the direction of the operations.
     operations: the number of the probe's operations in that direction.

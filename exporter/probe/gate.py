@@ -1,8 +1,8 @@
 """Decides whether a probe may start (the gate) and whether a running probe must stop (the guard).
 
-Production has priority. If the gate does not admit a due probe, the probe is skipped. On a host
-that is always busy every probe would be skipped, so after many skips the gate admits one run with
-few operations (a minimal run). This module does no I/O.
+Production has priority. If the gate does not admit a due probe, the probe is skipped. After many
+skips, the gate admits one run with few operations (a minimal run). So there are results from hosts
+that are always busy, too. This module does no I/O.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ class GateState:
     warning_celsius: the warning temperature of that drive.
     needed_bytes: the largest number of bytes that the probe may charge to the budget.
     budget_bytes: the remaining bytes of the budget; None counts as 0.
-    missing_bytes: the free space that the probes' file will still take.
+    missing_bytes: the free space that the probes' file needs in addition.
     size_bytes: the size of the filesystem.
     avail_bytes: the free space of the filesystem.
     avail_inodes: the free inodes of the filesystem.
@@ -62,10 +62,10 @@ class GateState:
     pressure_ratio: the share of the last 10 s in which some task of the host waited for I/O.
     cgroup_pressure_ratio: the share of the last 10 s in which all tasks of mysqld's control group
         waited for I/O; the largest share if there are several groups.
-    skips: the number of skips in a row because of load.
+    skips: the number of consecutive skips because of load.
     aborts: the number of runs that the guard ended because of load, since the last complete run.
-    unguarded: a message that says why the guard could not notice that a database waits for I/O;
-        empty if it could, or if the probe limits its own rate.
+    unguarded: a message that says why the guard cannot detect that a database waits for I/O. Empty
+        if it can, or if the probe limits its own rate.
     """
 
     is_unacknowledged: bool = False
@@ -120,14 +120,14 @@ class Skip:
 
 
 def is_load(reason: Reason) -> bool:
-    """Returns True if the reason is load, and not a state that lasts or that a person must end."""
+    """Returns True if the reason is load. Other reasons last, or a person must remove them."""
     return reason in _LOAD
 
 
 def gate(state: GateState, rules: GateRules) -> Run | Skip:
     """Returns the decision whether a probe may run, with the reason if it may not.
 
-    If several reasons apply, a lasting reason is returned and not a temporary one.
+    If several reasons apply, a lasting reason takes precedence over a temporary one.
     """
     skip = _forbidden(state) or _too_early(state, rules) or _harmful(state, rules)
     if skip is not None:
@@ -236,8 +236,8 @@ def is_hot(celsius: float | None, warning_celsius: float | None, rules: GateRule
 class GuardSample:
     """The guard's input, sampled every 0.25 s while a probe runs. None means unknown.
 
-    The device's counters mix the operations of the probe and of production. Its mean latency and
-    its written bytes do not show the effect on production, so they are not used.
+    The device's counters include the operations of the probe. The mean latency and the written
+    bytes of the device do not show the effect on production, so they are not used.
 
     in_flight: the number of requests in the device, including the probe's.
     own_in_flight: the largest number of requests that the probe has in flight.

@@ -1,7 +1,8 @@
 """Locks the host so that only one probe runs at a time, and records fio's pid in a file.
 
-All instances of the exporter on a host share the lock, also those in containers. If an exporter is
-killed while its fio runs, the next exporter finds that fio by the pid file and ends it.
+All instances of the exporter on a host share the lock, including those in containers. If an
+exporter is killed while its fio runs, the next exporter finds this fio with the pid file and ends
+it.
 """
 
 import contextlib
@@ -54,7 +55,7 @@ class HostLock:
         self._is_reported = False
 
     def acquire(self) -> bool:
-        """Try to acquire the lock without waiting; returns True if this process now holds it.
+        """Tries to acquire the lock without waiting. Returns True if this process now holds it.
 
         Returns False if another process holds the lock, or if no directory is usable.
         """
@@ -106,7 +107,7 @@ class HostLock:
             os.set_inheritable(self._descriptor, False)
 
     def release(self) -> None:
-        """Release the lock, also for programs that inherited it."""
+        """Releases the lock, also for programs that inherited it."""
         if self._descriptor >= 0:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             os.close(self._descriptor)
@@ -154,7 +155,7 @@ class ProbePidFile:
         self._killed: list[int] | None = None
 
     def write(self, pid: int) -> None:
-        """Record fio's process, and this process as its owner.
+        """Records fio's process, and this process as its owner.
 
         pid: fio's pid.
 
@@ -167,15 +168,15 @@ class ProbePidFile:
         untrusted_file.replace_at(self._path, text.encode(), 0o600, wait_for_disk=False)
 
     def clear(self) -> None:
-        """Delete the file."""
+        """Deletes the file."""
         with contextlib.suppress(OSError):
             os.unlink(self._path)
 
     def kill_leftover(self) -> bool:
-        """Kill the recorded fio if its owner has ended; returns False if it cannot be killed.
+        """Kills the recorded fio if its owner has ended. Returns False if it cannot be killed.
 
-        Returns True if the fio was killed or no longer runs, if none is recorded, or if its owner
-        is alive. In the last case the fio belongs to another instance and continues.
+        Returns True in all other cases: fio was killed or has ended, no fio is recorded, or its
+        owner runs. In the last case fio belongs to another instance and continues.
         """
         record = self._read()
         if record is None:

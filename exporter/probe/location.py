@@ -1,77 +1,37 @@
 """Determines the filesystem and the drives of a directory, and whether probes may run in it.
 
-Probes may run in a directory if they measure a local drive there and do no harm.
+Probes may run in a directory if they measure a local drive there and cause no damage.
 """
 
 import os
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 
 from exporter.linux import files, mountinfo
 from exporter.linux.topology import Topology
 from exporter.runtime.errors import ReadError, SourceError
 
-#: The filesystem types, grouped by how they write. Those in the first group overwrite blocks in
-#: place, on a local block device.
+#: The types of filesystems that overwrite blocks in place, on a local block device.
 _IN_PLACE = frozenset({"ext2", "ext3", "ext4", "xfs", "f2fs", "jfs", "reiserfs"})
+#: The types of filesystems that write each block to a new place.
 _COPY_ON_WRITE = frozenset({"btrfs", "zfs", "bcachefs", "nilfs2"})
-_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
-_STACKED = frozenset({"overlay", "aufs", "unionfs", "ecryptfs"})
-_NETWORK = frozenset(
-    {
-        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "glusterfs", "lustre", "beegfs"),
-        *("9p", "virtiofs", "afs", "gfs2", "ocfs2", "gpfs", "pvfs2"),
-    }
+#: The types of other filesystems, and why no probe may run on them.
+_UNSUITABLE = (
+    (("tmpfs", "ramfs", "devtmpfs", "hugetlbfs"), "is in memory and not on a drive"),
+    (
+        ("overlay", "aufs", "unionfs", "ecryptfs"),
+        "is stacked on other filesystems: name a directory on one of those",
+    ),
+    (
+        (
+            *("nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "glusterfs", "lustre", "beegfs"),
+            *("9p", "virtiofs", "afs", "gfs2", "ocfs2", "gpfs", "pvfs2"),
+        ),
+        "is on the network or shared: there is no local drive to probe",
+    ),
 )
-
-
-class FilesystemKind(str, Enum):
-    """How a filesystem writes, as far as this matters for a probe.
-
-    in_place: it overwrites blocks in place.
-    copy_on_write: it writes each block to a new place.
-    memory: it is in memory.
-    stacked: it is stacked on other filesystems.
-    network: it is on the network or shared with other hosts.
-    fuse: a program serves it.
-    unknown: its type is not in the lists of this module.
-    """
-
-    IN_PLACE = "in_place"
-    COPY_ON_WRITE = "copy_on_write"
-    MEMORY = "memory"
-    STACKED = "stacked"
-    NETWORK = "network"
-    FUSE = "fuse"
-    UNKNOWN = "unknown"
-
-
-_KINDS = {
-    FilesystemKind.IN_PLACE: _IN_PLACE,
-    FilesystemKind.COPY_ON_WRITE: _COPY_ON_WRITE,
-    FilesystemKind.MEMORY: _MEMORY,
-    FilesystemKind.STACKED: _STACKED,
-    FilesystemKind.NETWORK: _NETWORK,
-}
-
-_UNSUITABLE = {
-    FilesystemKind.MEMORY: "is in memory and not on a drive",
-    FilesystemKind.STACKED: "is stacked on other filesystems: name a directory on one of those",
-    FilesystemKind.NETWORK: "is on the network or shared: there is no local drive to probe",
-    FilesystemKind.FUSE: "is served by a program (FUSE): the probe would measure that program",
-    FilesystemKind.UNKNOWN: "is of an unknown type, which may not write to a drive",
-}
-
-
-def filesystem_kind(fstype: str) -> FilesystemKind:
-    """Returns how a filesystem writes.
-
-    fstype: the filesystem type in mountinfo, such as "ext4".
-    """
-    if fstype == "fuse" or fstype.startswith(("fuse.", "fuseblk")):
-        return FilesystemKind.FUSE
-    return next((kind for kind, types in _KINDS.items() if fstype in types), FilesystemKind.UNKNOWN)
+_FUSE = "is served by a program (FUSE): the probe would measure that program"
+_UNKNOWN = "is of an unknown type, which may not write to a drive"
 
 
 def unsuitable_reason(fstype: str, *, copy_on_write: bool) -> str:
@@ -81,12 +41,15 @@ def unsuitable_reason(fstype: str, *, copy_on_write: bool) -> str:
     copy_on_write: the operator allows filesystems that write each block to a new place. On these, a
         probe fragments its file, and snapshots keep all blocks that the probe wrote.
     """
-    kind = filesystem_kind(fstype)
-    if kind is FilesystemKind.IN_PLACE or (kind is FilesystemKind.COPY_ON_WRITE and copy_on_write):
+    if fstype in _IN_PLACE or (fstype in _COPY_ON_WRITE and copy_on_write):
         return ""
-    if kind is FilesystemKind.COPY_ON_WRITE:
+    if fstype in _COPY_ON_WRITE:
         return f"{fstype} is copy-on-write: set probe.copy_on_write to probe it"
-    return f"{fstype or 'the filesystem'} {_UNSUITABLE[kind]}"
+    if fstype == "fuse" or fstype.startswith(("fuse.", "fuseblk")):
+        reason = _FUSE
+    else:
+        reason = next((why for types, why in _UNSUITABLE if fstype in types), _UNKNOWN)
+    return f"{fstype or 'the filesystem'} {reason}"
 
 
 #: Values of md/sync_action at which the array reads or writes all its drives
@@ -98,8 +61,8 @@ _REBUILDING = frozenset({"resync", "recover", "check", "repair", "reshape"})
 class Location:
     """The filesystem of a directory, and the drives that contain it.
 
-    device: the device label of the metrics. It is the drive if there is exactly one, else the disk
-        that is mounted, such as an array.
+    device: the device label of the metrics: the name of the drive if there is exactly one.
+        Otherwise the name of the mounted disk, such as an array.
     leaves: the device names of the drives.
     fstype: the filesystem type in mountinfo, such as "ext4".
     mountpoint: the mount point of the filesystem.

@@ -80,7 +80,7 @@ def worst_condition(drives: Iterable[DriveHealth | None], hot_celsius: float) ->
 
 @dataclass(frozen=True, slots=True)
 class ProbeContext:
-    """What all probe directories need of the host: paths, functions and configured values.
+    """The paths, functions and configured values of the host that all probe directories use.
 
     proc, sys: the mount points of procfs and sysfs.
     topology: returns the drives and filesystems of the host; None means not read yet.
@@ -172,7 +172,7 @@ class ProbeDirectory:
         return self.location is None or self.load.ratios().busy_ratio is not None
 
     def locate(self) -> None:
-        """Find the filesystem and the drives of the directory, and set `location`.
+        """Finds the filesystem and the drives of the directory, and sets `location`.
 
         It also sets the steady state of each profile that has none yet, from the values of runs
         before the start of the daemon.
@@ -197,7 +197,7 @@ class ProbeDirectory:
                     result.steady_state = self._rounds.known(key, lower_is_better=lower_is_better)
 
     def record_load(self) -> None:
-        """Add a sample of the load of production. It does nothing before `locate` succeeded."""
+        """Adds a sample of the load of production. It does nothing before `locate` succeeded."""
         if self.location is None:
             return
         self.load.add(
@@ -294,7 +294,7 @@ class ProbeDirectory:
             return None
 
     def record_skip(self, name: str, skip: Skip) -> None:
-        """Record that a profile was due but does not run.
+        """Records that a profile was due but does not run.
 
         name: the name of the profile.
         """
@@ -304,17 +304,17 @@ class ProbeDirectory:
             result.skips = result.skips + 1 if skip.is_for_load else 0
 
     def record_charge(self, charged_bytes: int) -> None:
-        """Add the bytes that were charged to the budget to the results."""
+        """Adds the bytes that were charged to the budget to the results."""
         with self.lock:
             self.results.written_bytes += charged_bytes
 
     def record_budget(self, limits: WriteLimits, left: WriteLimits) -> None:
-        """Record the limits of the budget and the remaining bytes in the results."""
+        """Records the limits of the budget and the remaining bytes in the results."""
         with self.lock:
             self.results.limits, self.results.left = limits, left
 
     def record_run(self, outcome: RunOutcome, profiles: Sequence[Profile]) -> None:
-        """Record the results of a run of these profiles."""
+        """Records the results of a run of these profiles."""
         # The samples during the run contain the load of the probe itself.
         self.load.clear()
         with self.lock:

@@ -3,9 +3,9 @@
 fio opens the file by its name, so the file is checked before each run. It must be a regular file of
 this user and have one hard link.
 
-The file is filled with random data once and then kept, for three reasons. Reads of a file that is
-only allocated do not reach the drive: 0.4 µs were measured instead of 64 µs. Drives compress zeros.
-A new file for each run would cause allocations and discards.
+The file is filled with random data once and then kept, for three reasons. Reads of allocated blocks
+without data do not reach the drive: 0.4 µs were measured instead of 64 µs. Drives compress zeros. A
+new file for each run would cause allocations and discards.
 """
 
 import errno
@@ -41,7 +41,7 @@ def prepare(
     fill: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> Path:
-    """Make the file `name` in the directory at least `size_bytes` long; returns its path.
+    """Makes the file `name` in the directory at least `size_bytes` long. Returns its path.
 
     The directory and the file are created if they are missing. After an error or an exception of
     `progress`, the file has its earlier length again, or is deleted if it is new.
@@ -79,7 +79,7 @@ def prepare(
 
 
 def check_usable(directory: Path, name: str) -> None:
-    """Check that a probe may fill the file `name`, or that there is no such file.
+    """Checks that a probe may fill the file `name`, or that there is no such file.
 
     The directory is created if it is missing.
 
@@ -129,7 +129,7 @@ def missing_bytes(directory: Path, name: str, size_bytes: int) -> int:
 
 
 def shorten(directory: Path, name: str, size_bytes: int) -> None:
-    """Truncate the file to `size_bytes`. It does nothing if the file is shorter or missing.
+    """Truncates the file to `size_bytes`. It does nothing if the file is shorter or missing.
 
     Raises:
         UnsafeProbeFile: the file or the directory is not safe to use, or the file cannot be
@@ -145,7 +145,7 @@ def shorten(directory: Path, name: str, size_bytes: int) -> None:
 
 
 def remove(directory: Path, name: str) -> None:
-    """Delete the file. It does nothing if the file is missing.
+    """Deletes the file. It does nothing if the file is missing.
 
     Raises:
         UnsafeProbeFile: the file or the directory is not safe to use, or the file cannot be

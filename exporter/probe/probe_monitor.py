@@ -122,14 +122,7 @@ class ProbeMonitor:
             )
             for path in configuration.directory
         ]
-        self._slc = ScheduledSlc(
-            state_directory,
-            self.directories,
-            clock=clock,
-            proc=settings.path.procfs,
-            topology=topology,
-            identity=identity,
-        )
+        self._slc = ScheduledSlc(state_directory, self.directories, clock, context)
         self.probe = ProbeScheduler(
             self.directories,
             self._tools,
@@ -144,8 +137,8 @@ class ProbeMonitor:
         """Returns JSON values for the state file: the recent results and the times of last runs.
 
         "rounds" contains one value per recent run, for the detection of steady state. "ran_at"
-        contains the times from which the intervals are counted, in unix seconds, keyed by directory
-        and then by profile name. Those of profiles that have not run since the start are kept.
+        contains the start times of the current intervals in unix seconds, keyed by directory and
+        then by profile name. It includes profiles that have not run since the start.
         """
         ran_at: dict[str, dict[str, float]] = {}
         for directory in self.directories:

@@ -37,7 +37,7 @@ _MIN_INTERVAL_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class LoadSample:
-    """The counters of the load at one moment. They are in seconds, and normally only grow.
+    """The counters of the load at one moment, in seconds. They normally only increase.
 
     at: the time of the sample, in monotonic seconds.
     busy: how long the device was busy, as the daemon's sampler counts it; None means unknown.
@@ -59,11 +59,11 @@ class ProductionLoad:
         self._samples: deque[LoadSample] = deque(maxlen=_MAX_SAMPLES)
 
     def add(self, sample: LoadSample) -> None:
-        """Add the newest sample. If there are too many samples, the oldest is removed."""
+        """Adds the newest sample. If there are too many samples, the oldest is removed."""
         self._samples.append(sample)
 
     def clear(self) -> None:
-        """Remove all samples. Call it after a probe, because they contain the probe's own load."""
+        """Removes all samples. Call it after a probe, because they contain the probe's own load."""
         self._samples.clear()
 
     def ratios(self) -> GateState:
@@ -113,9 +113,9 @@ class GuardReading:
 def requests_in_flight(blocks: int, block_bytes: int, queue: Path) -> int:
     """Returns the largest number of requests that the device has in flight for these blocks.
 
-    The kernel splits a block that is larger than a request may be, by its bytes, by its number of
-    memory segments, or at a boundary of the device. In the worst case each page is a segment of its
-    own. A further request counts for a block that is not contiguous on the device.
+    The kernel splits a block that exceeds the largest request. The limit is a number of bytes, a
+    number of memory segments, or a boundary of the device. In the worst case each page is a segment
+    of its own. One request is added for a block that is not contiguous on the device.
 
     blocks: the number of blocks that are read or written at the same time.
     queue: the directory /sys/block/<device>/queue (Documentation/ABI/stable/sysfs-block).
@@ -148,8 +148,8 @@ class GuardSampler:
     proc: the mount point of procfs.
     groups: the directories of the control groups.
     servers: the process IDs of the servers whose threads are read. The pressure of a control group
-        is not sufficient: the kernel averages it over the CPUs on which the group works, so it
-        stays below one half while one thread waits and another one computes.
+        is not sufficient: the kernel averages it over the CPUs of the group. It is below one half
+        while one thread waits and another thread computes.
     device: the name of the device.
     start: the temperature before the run, and the largest number of requests that the probe has in
         flight. The other values are not used.
@@ -190,7 +190,7 @@ class GuardSampler:
         self.readings: list[GuardReading] = []
 
     def read_servers(self) -> None:
-        """Read whether the servers wait for I/O at this moment. Call it between two samples."""
+        """Reads whether the servers wait for I/O at this moment. Call it between two samples."""
         now = self._clock.monotonic()
         if not self._servers or now - self._read_at < _MIN_READING_SECONDS:
             return
@@ -206,8 +206,8 @@ class GuardSampler:
         """Returns True if a server waited in nearly all of its last readings.
 
         These are the readings of `guard_samples` samples, and the limit is `guard_waiting_ratio`.
-        Unlike `guard`, the result is known after each reading, so fio ends up to half a second
-        earlier.
+        The function can be called after each reading and not only after each sample. So fio ends up
+        to half a second earlier than with `guard` alone.
         """
         needed = max(1, rules.guard_samples) * _READINGS_PER_SAMPLE
         return any(
@@ -254,6 +254,18 @@ class GuardSampler:
         return diskstats.records_by_device(self._records.values()).get(self._device)
 
 
+def read_disk(proc: Path, device: str) -> DiskStats | None:
+    """Returns a device's counters; None if /proc/diskstats cannot be read or does not list it.
+
+    proc: the mount point of procfs.
+    """
+    try:
+        records = diskstats.read(proc).value
+    except SourceError:
+        return None
+    return diskstats.records_by_device(records.values()).get(device)
+
+
 def host_waiting_seconds(proc: Path) -> float | None:
     """Returns how long some task of the host waited for I/O since boot, in seconds.
 
@@ -291,7 +303,7 @@ def servers_without_pressure(sys: Path, servers: Sequence[MysqlServer]) -> tuple
 
 
 def unguarded_reason(proc: Path, sys: Path, servers: Sequence[MysqlServer]) -> str:
-    """Returns why the guard could not notice that a server waits for I/O; empty if it could.
+    """Returns why the guard cannot detect that a server waits for I/O; empty if it can.
 
     proc, sys: the mount points of procfs and sysfs.
     servers: the known servers.

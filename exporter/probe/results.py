@@ -1,13 +1,14 @@
 """Stores the results of probes, and the values of recent runs.
 
-The results are kept per directory, for the metrics. In addition, each successful run gives one
-value, called a round, for example its mean latency. A drive is in steady state if the last rounds
-differ little. Only rounds of the same drive, firmware and profile parameters are comparable; they
-form a series. The rounds of each series are kept over restarts of the daemon.
+The results are kept per directory, for the metrics. In addition, each successful run has one value,
+for example its mean latency. This value is called a round. A drive is in steady state if the last
+rounds differ little. A series consists of the rounds of one drive, firmware and set of profile
+parameters. Only these rounds are comparable. The state file keeps the rounds over restarts.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict, astuple, dataclass, field
+from enum import Enum
 from typing import Any
 
 from exporter.config.profiles import KIB, Profile, Rw, Sync
@@ -48,7 +49,7 @@ class ProfileResults:
     host_share_ratio: the share of the latency of the last successful run that arose outside the
         device, 0 to 1.
     steady_state: whether the drive is in steady state.
-    skips: the number of skips in a row because of load.
+    skips: the number of consecutive skips because of load.
     aborts: the number of runs that the guard ended because of load, since the last complete run.
     """
 
@@ -70,7 +71,7 @@ class ProfileResults:
     aborts: int = 0
 
     def record_job(self, job: JobResult) -> None:
-        """Record the duration and the operations of a job that succeeded."""
+        """Records the duration and the operations of a job that succeeded."""
         self.last_operations = job.ops
         self.seconds = job.seconds
         for op, result in job.ops.items():
@@ -153,7 +154,7 @@ class RoundHistory:
                 self._series[key] = series
 
     def add(self, key: str, latest: Round, *, lower_is_better: bool) -> SteadyState:
-        """Add a round to a series; returns the steady state after this round.
+        """Adds a round to a series. Returns the steady state after this round.
 
         lower_is_better: True if the values are latencies, False if they are rates.
         """
@@ -196,6 +197,17 @@ class RoundHistory:
         )
 
 
+class Quantity(str, Enum):
+    """The quantity by which a profile is judged; `round_value` returns its value.
+
+    The values of this enumeration are the units in the JSON output.
+    """
+
+    LATENCY = "seconds"
+    THROUGHPUT = "bytes_per_second"
+    RATE = "iops"
+
+
 def main_op(profile: Profile) -> Op:
     """Returns the kind of operation that a profile measures."""
     if profile.sync in (Sync.FSYNC, Sync.FDATASYNC):
@@ -212,6 +224,14 @@ def is_latency_judged(profile: Profile) -> bool:
     return profile.is_rate_capped or main_op(profile) is Op.SYNC
 
 
+def quantity(profile: Profile) -> Quantity:
+    """Returns the quantity by which the profile is judged."""
+    if is_latency_judged(profile):
+        return Quantity.LATENCY
+    is_large = profile.block_bytes >= _THROUGHPUT_BLOCK_BYTES
+    return Quantity.THROUGHPUT if is_large else Quantity.RATE
+
+
 def round_value(profile: Profile, job: JobResult) -> float | None:
     """Returns the value of a run that is compared with other runs; None if fio did not report it.
 
@@ -220,11 +240,11 @@ def round_value(profile: Profile, job: JobResult) -> float | None:
     result = job.ops.get(main_op(profile))
     if result is None:
         return None
-    if is_latency_judged(profile):
-        return result.mean_seconds
-    if profile.block_bytes < _THROUGHPUT_BLOCK_BYTES:
-        return result.iops
-    return result.bytes_per_second
+    return {
+        Quantity.LATENCY: result.mean_seconds,
+        Quantity.THROUGHPUT: result.bytes_per_second,
+        Quantity.RATE: result.iops,
+    }[quantity(profile)]
 
 
 def series_key(drive: str, firmware: str, profile: Profile, engine: str) -> str:

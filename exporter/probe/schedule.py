@@ -1,7 +1,7 @@
 """Computes when each profile is due.
 
-The times at which a profile is due are usually multiples of its interval after a common start. So
-profiles with equal intervals are due together, and run one after the other in one fio.
+The due times of a profile are usually multiples of its interval after a common start. So profiles
+with equal intervals are due at the same time. One fio runs them one after the other.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _RARE_SECONDS = 3600.0
 def splayed_delay(delay_seconds: float, host: str) -> float:
     """Returns the delay before the first probe of this host, in seconds.
 
-    It differs from `delay_seconds` by at most 20 %, and is equal at each start of the daemon.
+    It differs from `delay_seconds` by at most 20 %, and is the same at each start of the daemon.
 
     host: a string that identifies the host.
     """
@@ -52,12 +52,12 @@ def spread_over_life(profile: Profile, run_bytes: int, life_bytes: int) -> Profi
 
 
 def counted_from(profile: Profile, ran_at: float, *, was_aborted: bool) -> float:
-    """Returns the time from which the interval to the next run is counted, for a restart.
+    """Returns the start of the interval before the next run, in unix seconds. It is for a restart.
 
-    It is the time of the last run. After a run that the guard ended, it is earlier, so that the
+    It is the time of the last run. If the guard ended the last run, it is earlier, so that the
     profile is due within a day.
 
-    ran_at: the end of the last run, in unix seconds, as the result.
+    ran_at: the end of the last run, in unix seconds.
     """
     interval = profile.interval_seconds or 0.0
     return ran_at - max(0.0, interval - _ABORTED_RETRY_SECONDS) if was_aborted else ran_at
@@ -98,21 +98,21 @@ class ProbeSchedule:
         return min(self._due.values(), default=float("inf"))
 
     def done(self, name: str, now: float) -> None:
-        """Record that a profile ran. It is due again after its interval."""
+        """Records that a profile ran. It is due again after its interval."""
         self._due[name] = self._after(self._profiles[name].interval_seconds or 0.0, now)
 
     def skipped(self, name: str, now: float) -> None:
-        """Record that a profile was due but did not run. It is due again within 300 s."""
+        """Records that a profile was due but did not run. It is due again within 300 s."""
         interval = self._profiles[name].interval_seconds or 0.0
         self._due[name] = self._after(min(interval, _RETRY_SECONDS), now)
 
     def aborted(self, name: str, now: float) -> None:
-        """Record that the guard ended a run. The profile is due again within a day."""
+        """Records that the guard ended a run. The profile is due again within a day."""
         interval = self._profiles[name].interval_seconds or 0.0
         self._due[name] = self._after(min(interval, _ABORTED_RETRY_SECONDS), now)
 
     def postponed(self, until: float) -> None:
-        """Make no profile due before the time `until`; later due times stay unchanged."""
+        """Makes no profile due before the time `until`; later due times stay unchanged."""
         self._due = {name: max(due, until) for name, due in self._due.items()}
 
     def _after(self, interval: float, now: float) -> float:

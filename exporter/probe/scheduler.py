@@ -1,7 +1,7 @@
 """Runs the scheduled probes of all configured directories on one thread.
 
-fio inherits the lock that allows one probe per host. If a fio process outlives its daemon, no other
-process on the host starts a probe or changes reserved bytes in the budget until that fio ends.
+fio inherits the lock that allows one probe per host. If fio continues after the end of its daemon,
+no other process on the host starts a probe or changes reserved bytes in the budget until fio ends.
 """
 
 import logging
@@ -74,25 +74,25 @@ class ProbeScheduler:
         self._done: Callable[[], None] = _nothing
 
     def on_done(self, done: Callable[[], None]) -> None:
-        """Set a function that is called after the due profiles of a directory were handled.
+        """Sets a function that is called after the due profiles of a directory were handled.
 
         It is called on the probes' thread.
         """
         self._done = done
 
     def stop(self) -> None:
-        """End the current run and start no more runs. Any thread may call it."""
+        """Ends the current run and starts no more runs. Any thread may call it."""
         self._stopping.set()
 
     def close(self) -> None:
-        """End fio within a bounded time. Call it on the probes' thread, after the last step."""
+        """Ends fio within a bounded time. Call it on the probes' thread, after the last step."""
         if self._tools is not None:
             self._tools.fio.close()
 
     def step(self) -> None:
-        """Wait until the next profile is due, then run the profiles that are due.
+        """Waits until the next profile is due, then run the profiles that are due.
 
-        It returns earlier if the load must be sampled before that, or after 60 s.
+        It returns earlier if the load must be sampled before. It returns after at most 60 s.
         """
         tools = self._tools or self._begin()
         self._count_stuck(tools)
@@ -109,7 +109,7 @@ class ProbeScheduler:
             self.run_due()
 
     def run_due(self) -> None:
-        """Run the profiles that are due now, one directory after the other."""
+        """Runs the profiles that are due now, one directory after the other."""
         tools = self._tools or self._begin()
         for directory in self._directories:
             if self._stopping.is_set():
@@ -133,7 +133,7 @@ class ProbeScheduler:
                 self._done()
 
     def _observe(self, tools: ProbeTools, directory: ProbeDirectory) -> list[SourceError]:
-        """Find the drives of a directory, and sample its load if a probe is due soon.
+        """Finds the drives of a directory, and sample its load if a probe is due soon.
 
         Returns the errors.
         """
@@ -150,7 +150,7 @@ class ProbeScheduler:
         self._collector_status.collect("probe", "run", lambda: Parsed(None, tuple(faults)))
 
     def _begin(self) -> ProbeTools:
-        """Create the shared objects, and kill a fio that an earlier process left running.
+        """Creates the shared objects, and kill a fio that an earlier process left running.
 
         If the host lock is free, the reserved bytes of a killed run are charged. Returns the shared
         objects.
@@ -169,11 +169,11 @@ class ProbeScheduler:
         return tools
 
     def _count_stuck(self, tools: ProbeTools) -> None:
-        """Set `stuck` to 1 if fio, of this or an earlier process, cannot be ended; else to 0."""
+        """Sets `stuck` to 1 if fio, of this or an earlier process, cannot be ended; else to 0."""
         self.stuck = int(tools.fio.is_stuck or not tools.pid_file.kill_leftover())
 
     def _recover(self, tools: ProbeTools) -> None:
-        """Charge the reserved bytes of a killed run, at the first call.
+        """Charges the reserved bytes of a killed run, at the first call.
 
         This process must hold the host lock, so that no run is under way.
         """

@@ -118,9 +118,9 @@ def _is_complete(result: SlcResult) -> bool:
 def by_device(results: Iterable[SlcResult], identities: Mapping[str, str]) -> dict[str, SlcResult]:
     """Returns the results of the drives that are present, keyed by their current device label.
 
-    The label of a result with one drive is the name that the drive has now. A result with several
-    drives under one filesystem keeps its label. It is returned only if all its drives are present
-    and a device with that name exists.
+    The label of a result with one drive is the current name of the drive. A result with several
+    drives below one filesystem keeps its label. It is returned only if all its drives are present
+    and a device with this name exists.
 
     identities: the identities of the present devices, keyed by device name.
     """
@@ -183,7 +183,7 @@ def _plain(value: object) -> object:
 
 
 def save(directory: Path, result: SlcResult) -> Path:
-    """Save a result, and replace an earlier result of the same drives; returns the file's path.
+    """Saves a result, and replaces an earlier result of the same drives. Returns the file's path.
 
     Raises:
         OSError: the directory does not exist or cannot be written, or the filesystem is full.
@@ -283,7 +283,7 @@ class SlcResultStore:
         self._results: tuple[SlcResult, ...] = ()
 
     def refresh(self) -> Parsed[None]:
-        """Read all results into the cache; returns the faults.
+        """Reads all results into the cache. Returns the faults.
 
         Call it on a thread that may wait for a disk.
 

@@ -1,9 +1,9 @@
 """Watches a long write of fio, and ends fio when the end of the drive's write cache is certain.
 
-The end of the cache is a sudden and lasting fall of the write speed (a cliff). To compute the
-speed, the bytes that fio has written are read from /proc/<pid>/io ten times a second, because fio's
-own log is complete only after fio has ended. If that file cannot be read, the device's counter is
-used, which includes the writes of other processes.
+The end of the cache is a sudden and lasting decrease of the write speed (a cliff). To compute the
+speed, the number of bytes that fio has written is read from /proc/<pid>/io ten times a second. If
+this file cannot be read, the device's counter is used, which includes the writes of other
+processes. fio's own log is not used, because it is complete only after fio has ended.
 """
 
 import logging
@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exporter.config.profiles import Profile
-from exporter.linux import diskstats
-from exporter.linux.diskstats import SECTOR_BYTES
-from exporter.linux.topology import Topology
+from exporter.linux.diskstats import DiskStats
 from exporter.probe import slc_results
 from exporter.probe.cache_cliff import CliffRules, TraceSample, cache_cliff
 from exporter.probe.cliff_detector import (
@@ -25,12 +23,12 @@ from exporter.probe.cliff_detector import (
 )
 from exporter.probe.cliff_result import CacheCliff
 from exporter.probe.fio import Fio
-from exporter.probe.probe_directory import ProbeDirectory
+from exporter.probe.probe_directory import ProbeContext, ProbeDirectory
+from exporter.probe.production_load import read_disk
 from exporter.probe.slc_results import SlcResult
 from exporter.probe.write_counters import WriteCounters
 from exporter.programs.child import End, Finished
 from exporter.runtime.clock import Clock
-from exporter.runtime.errors import SourceError
 
 log = logging.getLogger(__name__)
 
@@ -84,9 +82,7 @@ class WatchedFio:
 
     stop_condition: returns a new stop condition for a run of the profile on the file.
     on_end: receives each watched write after its end, before `wait` returns.
-    device_bytes: returns the bytes that the device of the file has written since boot; None means
-        unknown.
-    device_read_bytes: returns the bytes that the device has read since boot; None means unknown.
+    device: returns the counters of the device of the file; None means unknown.
     proc: the mount point of procfs in which fio's process is found.
     """
 
@@ -94,8 +90,7 @@ class WatchedFio:
     clock: Clock
     stop_condition: Callable[[Profile, Path], StopCondition]
     on_end: Callable[[WatchedWrite], None]
-    device_bytes: Callable[[Path], int | None]
-    device_read_bytes: Callable[[Path], int | None] = lambda _file: None
+    device: Callable[[Path], DiskStats | None]
     proc: Path = Path("/proc")
     _run: "_WatchedRun | None" = None
 
@@ -121,11 +116,7 @@ class WatchedFio:
             # The profiles run one after the other, and the earlier ones write at most this many
             # bytes.
             before = sum(profile.written_bytes_at_most for profile in profiles[:-1])
-            counters = WriteCounters(
-                self.proc / str(pid) / "io",
-                lambda: self.device_bytes(file),
-                lambda: self.device_read_bytes(file),
-            )
+            counters = WriteCounters(self.proc / str(pid) / "io", lambda: self.device(file))
             self._run = _WatchedRun(
                 last,
                 file,
@@ -190,7 +181,7 @@ class _WatchedRun:
         self.was_interrupted = False
 
     def sample(self) -> bool:
-        """Add a sample; returns True if it is the first that meets the stop condition."""
+        """Adds a sample. Returns True if it is the first that meets the stop condition."""
         count, now = self._counters.count(), self._clock.monotonic()
         if count is None:
             return False
@@ -209,9 +200,9 @@ class _WatchedRun:
         return True
 
     def finished(self, finished: Finished) -> Finished:
-        """Returns how fio ended, changed to a success if the stop condition was the cause.
+        """Returns how fio ended. It is a success if the stop condition was the cause.
 
-        If fio had to be killed, its report is lost. The exit status then stays that of the kill.
+        If fio was killed, its report is lost, and the exit status is that of the kill.
         """
         if not self._has_met_condition or finished.end is not End.TIMED_OUT:
             return finished
@@ -253,7 +244,7 @@ def judge_write(written: WatchedWrite, capacity_bytes: int | None) -> CacheCliff
 
 
 def save_result(directory: Path, result: SlcResult) -> SlcResult | None:
-    """Save a result, unless it is of an aborted probe and the earlier one of a complete probe.
+    """Saves a result, unless the earlier result takes precedence (`slc_results.supersedes`).
 
     Returns the earlier result if it was kept, and None if the new result was saved.
 
@@ -277,17 +268,12 @@ class ScheduledSlc:
 
     state: the directory of the saved results.
     directories: the directories in which probes run.
-    proc: the mount point of procfs, from which the device's counters are read.
-    topology: returns the drives and filesystems of the host; None means not read yet.
-    identity: returns the identity of a device, which stays equal if the device's name changes.
     """
 
     state: Path
     directories: Sequence[ProbeDirectory]
     clock: Clock
-    proc: Path
-    topology: Callable[[], Topology | None]
-    identity: Callable[[str], str]
+    context: ProbeContext
 
     def watched(self, fio: Fio) -> Fio:
         """Returns a wrapper of fio that watches runs of `slc` and saves their results."""
@@ -296,8 +282,7 @@ class ScheduledSlc:
             self.clock,
             stop_condition=_until_cliff,
             on_end=self._save,
-            device_bytes=lambda file: self._device_sectors(file, "written_sectors"),
-            device_read_bytes=lambda file: self._device_sectors(file, "read_sectors"),
+            device=self._device,
         )
 
     def _save(self, written: WatchedWrite) -> None:
@@ -309,7 +294,7 @@ class ScheduledSlc:
             log.warning("no result for the write cache of %s: %s", device, written.problem)
             return
         cliff = judge_write(written, self._capacity_bytes(device))
-        drives = tuple(map(self.identity, leaves or (device,)))
+        drives = tuple(map(self.context.identity, leaves or (device,)))
         try:
             save_result(self.state, SlcResult(drives, device, self.clock.wall(), cliff))
         except OSError as e:
@@ -324,21 +309,15 @@ class ScheduledSlc:
         return next((known for known in self.directories if known.path == file.parent), None)
 
     def _capacity_bytes(self, device: str) -> int | None:
-        topology = self.topology()
+        topology = self.context.topology()
         known = topology.devices.get(device) if topology else None
         return None if known is None else known.block.capacity_bytes
 
-    def _device_sectors(self, file: Path, field: str) -> int | None:
-        """Returns a counter of the file's device in bytes; None if it cannot be read."""
+    def _device(self, file: Path) -> DiskStats | None:
         directory = self._directory_of(file)
         if directory is None or directory.location is None:
             return None
-        try:
-            lines = diskstats.read(self.proc).value
-        except SourceError:
-            return None
-        disk = diskstats.records_by_device(lines.values()).get(directory.location.device)
-        return None if disk is None else int(getattr(disk, field)) * SECTOR_BYTES
+        return read_disk(self.context.proc, directory.location.device)
 
 
 def _until_cliff(profile: Profile, _file: Path) -> StopCondition:

@@ -120,7 +120,7 @@ class ProbeSlot:
         return admitted
 
     def run(self, profiles: Sequence[Profile]) -> RunOutcome | None:
-        """Run admitted profiles in one fio; returns how the run ended, None if it did not start.
+        """Runs admitted profiles in one fio. Returns how the run ended, None if it did not start.
 
         If the run does not start, its profiles are recorded as skipped, unless the exporter stops.
         A run with the profile `slc` is charged to the drive's life and not to the day. If the rated
@@ -173,7 +173,7 @@ class ProbeSlot:
         return outcome
 
     def record_skip(self, profile: Profile, skip: Skip) -> None:
-        """Record and log that a profile was due but does not run."""
+        """Records and logs that a profile was due but does not run."""
         self.directory.record_skip(profile.name, skip)
         where = self.directory.results.device or self.directory.path
         log.info(
@@ -224,7 +224,7 @@ class ProbeSlot:
             raise ShuttingDown(f"{self.directory.path}: the exporter stops; filling interrupted")
 
     def _shorten_file(self) -> None:
-        """Truncate the file after a run that wrote all of it.
+        """Truncates the file after a run that wrote all of it.
 
         The file keeps the bytes that the other profiles of the directory read or overwrite.
         """
@@ -248,7 +248,7 @@ class ProbeSlot:
                 profiles,
                 file,
                 lock=tools.lock,
-                started=self._write_pid,
+                pid_file=tools.pid_file,
                 sampler=directory.guard_sampler(profiles),
                 avail=directory.avail_bytes,
                 rules=self.rules,
@@ -257,13 +257,3 @@ class ProbeSlot:
             )
         finally:
             tools.windows.end(self.clock.monotonic())
-            if not tools.fio.is_stuck:
-                tools.pid_file.clear()
-
-    def _write_pid(self, pid: int) -> None:
-        try:
-            self.tools.pid_file.write(pid)
-        except OSError as e:
-            # The run continues without the record, because fio normally ends with this process. If
-            # it does not, it keeps the host lock, so that no other probe starts.
-            log.warning("the process of the probe cannot be recorded: %s", e.strerror or e)

@@ -2,8 +2,8 @@
 
 A round is the value of one run of a profile. All rounds are from the same drive and from runs with
 equal parameters, oldest first. Rounds of aborted runs, and of runs that the host limited, are left
-out. The caller chooses the value. It is the IOPS or the bytes per second. If the profile limits its
-rate, it is the mean latency, because a limited rate does not measure the drive.
+out. The caller chooses the value: the IOPS, the bytes per second, or the mean latency. The mean
+latency is used if the profile limits its rate.
 
 The criteria are from SNIA's Solid State Storage Performance Test Specification 2.0.2. A drive is in
 steady state if its last five rounds (the window) meet two conditions. The largest and the smallest
@@ -45,11 +45,11 @@ class SteadyStateRules:
         share of the window's average.
     slope_ratio: upper limit of the rise or fall of the least-squares line over the window, as a
         share of the window's average.
-    worse_ratio, deviations: a round is worse if it differs from the average of the first steady
-        window, to the worse side, by more than `worse_ratio` of that average, and by more than
-        `deviations` standard deviations of that window.
-    worse_rounds: this many worse rounds in a row are a lasting change. Fewer are noise: on virtual
-        machines, two runs with equal parameters can differ by a factor of two.
+    worse_ratio, deviations: the limits for a worse round, compared with the first steady window.
+        Its value must be worse than the average of the window by more than `worse_ratio` of the
+        average, and by more than `deviations` standard deviations of the window.
+    worse_rounds: the number of consecutive worse rounds that is a lasting change. A smaller number
+        is noise: on virtual machines, two equal runs can differ by a factor of two.
     """
 
     rounds: int = 5
@@ -98,11 +98,11 @@ class SteadyWindow:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """How far the last rounds are from the average of the first steady window (the baseline).
+    """The difference of the last rounds from the first steady window (the baseline).
 
     ratio: the value of the last round divided by that average, minus 1: 0.1 means 10 % above it.
         Above is worse for a latency, below is worse for a rate.
-    rounds_worse: the number of worse rounds in a row, up to the last round.
+    rounds_worse: the number of consecutive worse rounds at the end.
     is_lasting: True if `rounds_worse` is at least `SteadyStateRules.worse_rounds`.
     """
 
@@ -119,7 +119,7 @@ class SteadyState:
     window: the statistics of the last rounds; None if there are too few rounds.
     baseline: the statistics of the first steady window; None if the drive was never in steady
         state. The caller stores it and passes it to the next call of `steady_state`.
-    deviation: how far the last rounds are from the baseline; None means unknown.
+    deviation: the difference of the last rounds from the baseline; None means unknown.
     """
 
     phase: SteadyPhase
@@ -187,7 +187,7 @@ def deviation(
     lower_is_better: bool,
     rules: SteadyStateRules,
 ) -> Deviation | None:
-    """Returns how far the last rounds are from the baseline; None without a valid round.
+    """Returns the difference of the last rounds from the baseline; None without a valid round.
 
     values: the values of the rounds, oldest first.
     lower_is_better: True if the values are latencies, False if they are rates.

@@ -28,8 +28,8 @@ def best_split(values: Sequence[float], least: int) -> int | None:
     The index is that of the first value of the second segment. It makes the sum of squared
     residuals smallest. Returns None if there are too few values for two segments.
 
-    One pass is enough: a split at index k reduces that sum by A**2 n / (k (n - k)), where n is the
-    number of values, and A is the sum of the deviations of the first k values from the mean of all.
+    A split at index k reduces that sum by A**2 n / (k (n - k)). n is the number of values, and A is
+    the sum of the deviations of the first k values from the mean of all values.
 
     least: the minimum length of a segment.
     """

@@ -1,9 +1,10 @@
-"""Counts the bytes that a running fio writes, and those of other processes on the same device."""
+"""Counts the bytes that a running fio writes, and the bytes of other processes on its device."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 from exporter.linux import files
+from exporter.linux.diskstats import DiskStats
 from exporter.runtime.errors import ParseError, SourceError
 
 
@@ -14,21 +15,14 @@ class WriteCounters:
     object are counted instead.
 
     process: the file /proc/<pid>/io of fio.
-    device_bytes, device_read_bytes: return the bytes that the device has written and read since
-        boot; None means unknown.
+    device: returns the counters of the device; None means unknown.
     """
 
-    def __init__(
-        self,
-        process: Path,
-        device_bytes: Callable[[], int | None],
-        device_read_bytes: Callable[[], int | None] = lambda: None,
-    ) -> None:
+    def __init__(self, process: Path, device: Callable[[], DiskStats | None]) -> None:
         self._process = process
-        self._device_read_bytes = device_read_bytes
+        self._device = device
+        self._before = device()
         self._last: tuple[int, int] | None = None
-        self._device_bytes = device_bytes
-        self._device_before = device_bytes()
         self._has_process = False
         self._own: int | None = None
         self.is_device_total = False
@@ -48,19 +42,22 @@ class WriteCounters:
                 self._has_process = True
                 self._own = count
                 return count
-        now, before = self._device_bytes() if self.is_device_total else None, self._device_before
-        return None if now is None or before is None else max(0, now - before)
+        now, before = self._device() if self.is_device_total else None, self._before
+        if now is None or before is None:
+            return None
+        return max(0, now.written_bytes - before.written_bytes)
 
     def others_bytes(self) -> float:
-        """Returns the bytes that others read and wrote on the device since the previous call.
+        """Returns the bytes that other processes read and wrote since the previous call.
 
-        Returns 0 if they are unknown. fio's bytes are counted when they are submitted, and those of
-        the device when they are complete, so a single value may be below 0.
+        Returns 0 if unknown. A single value may be negative: the bytes of fio are counted at their
+        submission, and the bytes of the device at their completion.
         """
         own = None if self.is_device_total else self._own
-        device, read = self._device_bytes(), self._device_read_bytes()
-        last = self._last
-        self._last = None if own is None or device is None else (own, device + (read or 0))
+        disk, last = self._device(), self._last
+        self._last = (
+            None if own is None or disk is None else (own, disk.written_bytes + disk.read_bytes)
+        )
         if last is None or self._last is None:
             return 0.0
         return float((self._last[1] - last[1]) - (self._last[0] - last[0]))

@@ -1,7 +1,8 @@
 """Starts one child process, reads its output and ends it. `children` runs several of them.
 
-A pidfd is a file descriptor for a process; poll(2) reports it as readable when the process ends. To
-collect a process is to read its exit status with waitpid(2), after which its number can be reused.
+A pidfd is a file descriptor for a process. poll(2) reports it as readable when the process ends. A
+process is collected when waitpid(2) has read its exit status. Afterwards the kernel can reuse its
+process number.
 """
 
 import contextlib
@@ -45,11 +46,11 @@ class Finished:
 
     key: the value that the caller has given to the child.
     end: how the run ended.
-    status: its exit status, or the negative number of the signal that ended it. None means that it
-        still exists (`STUCK`), was not started, or that its status was lost.
-    output, errors: what it printed to standard output and standard error; empty if dropped.
+    status: the exit status, or the negative number of the signal that ended the child. None means
+        that the child still exists (`STUCK`), that it was not started, or that the status was lost.
+    output, errors: the bytes on standard output and standard error; empty if dropped.
     seconds: the duration of the run.
-    message: why it did not exit by itself, as text for people; else empty.
+    message: why the child did not exit by itself, as text for people; else empty.
     """
 
     key: Hashable
@@ -62,7 +63,7 @@ class Finished:
 
 
 class Stage(Enum):
-    """The last step that was taken to end a child. RUNNING means that none was taken."""
+    """The last step that was taken to end a child. RUNNING means no step."""
 
     RUNNING = 0
     TERMINATED = 1
@@ -164,7 +165,7 @@ class Child:
         return self.pipes[which] >= 0
 
     def read_all(self) -> None:
-        """Reads what it has printed so far, at most 4 MB from each pipe."""
+        """Reads the output up to now, at most 4 MB from each pipe."""
         for which in range(2):
             for _ in range(_MAX_CHUNKS):
                 if not self.read(which):
@@ -185,7 +186,8 @@ class Child:
     def kill(self, number: int) -> None:
         """Sends a signal to the process and to all processes of its process group.
 
-        Call it only before the process is collected: its number may then belong to another process.
+        Call it only before the process is collected. Later its number may belong to another
+        process.
         """
         # The signal is not permitted if the program runs with other privileges. The child then
         # becomes `STUCK`.

@@ -1,9 +1,9 @@
 """Runs several programs at the same time from one thread, with limits on time and output.
 
-With one thread for each program, each thread would need a stack, and the thread of a child that
-cannot be killed would never end. Here, one poll(2) waits for all children: each child has a pidfd,
-a file descriptor that becomes readable when the child ends. Output stays in the child's pipes until
-the child ends, or until the pipes are emptied, which is done at an interval.
+One poll(2) waits for all children. Each child has a pidfd, a file descriptor that becomes readable
+when the child ends. Output remains in the pipes of the child until the child ends, or until the
+pipes are emptied at an interval. One thread for each program would need more memory, and the thread
+of a child that cannot be killed would never end.
 """
 
 import math
@@ -66,7 +66,7 @@ class Children(Protocol):
         """
 
     def close(self) -> None:
-        """Does the same as `end_all`, and forgets the children that keep running.
+        """Calls `end_all`, and then forgets the children that keep running.
 
         It must be the last call: no program may be started after it.
         """

@@ -17,7 +17,7 @@ _JSON_START = re.compile(rb'\{\s*$|\{\s*"json_format_version"')
 
 
 class DocumentPart(NamedTuple):
-    """A document without a position. report: None if there is an error."""
+    """A document that has no position in its file yet. `report` is None if there is an error."""
 
     line: int
     form: str
@@ -26,7 +26,7 @@ class DocumentPart(NamedTuple):
 
 
 def json_after_text(line: bytes) -> int:
-    """Returns the position at which JSON starts after other text in a line; 0 if it does not."""
+    """Returns the position at which JSON starts after other text in a line; 0 if there is none."""
     at = line.find(b"{", 0, _MAX_TEXT_BYTES)
     text = line[: max(at, 0)]
     is_text = any(byte in ascii_letters.encode() for byte in text) and b'"' not in text
@@ -36,8 +36,8 @@ def json_after_text(line: bytes) -> int:
 def is_introduction(text: str, next_form: str, following: bytes) -> bool:
     """True if a text belongs to the document that follows it.
 
-    It is a shell prompt or the like before smartctl's banner or before indented JSON, or the
-    banner that smartctl 7.2 and older print before JSON.
+    Such a text is a shell prompt before smartctl's banner or before indented JSON, or the banner
+    that smartctl 7.2 and older print before JSON.
     """
     if not next_form:
         return False

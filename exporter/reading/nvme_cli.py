@@ -1,13 +1,13 @@
 """Converts the JSON of nvme-cli into the structure of smartctl's JSON, and joins its documents.
 
-nvme-cli prints one document per command, and only `nvme id-ctrl` contains the model. So the
-documents of one drive that follow each other in a file are one report. The keys are those of the
-sources of nvme-cli 1.0 to 3.0 (nvme-print.c, nvme-print-json.c). The versions differ in this:
+nvme-cli prints one document per command, and only that of `nvme id-ctrl` contains the model. So
+successive documents of one drive in a file are joined to one report. The keys are those of nvme-cli
+1.0 to 3.0 (nvme-print.c, nvme-print-json.c). The versions differ as follows:
 
 - The 128-bit counters are numbers (1.0 to 2.0, and 2.4 and later) or texts (2.3 of Debian).
 - With -v, `critical_warning` is an object with the bits and the `value` (1.13 and later).
-- A sensor is there only if it reports a temperature. The composite temperature is 0 without one.
-- The key of the power-on hours of a self-test.
+- A sensor without a temperature has no key. The composite temperature is 0 if there is none.
+- The power-on hours of a self-test have different keys.
 
 All temperatures are in kelvin.
 """
@@ -72,15 +72,15 @@ def is_list(document: Json) -> bool:
 
 
 def joined(parts: Iterator[DocumentPart]) -> Iterator[DocumentPart]:
-    """Yields the parts of a file. Those of nvme-cli are converted and joined to one per drive.
+    """Yields the parts of a file. Documents of nvme-cli are converted and joined to one per drive.
 
-    The documents of a drive follow each other, and the first command is the same for all drives:
-    id-ctrl, smart-log, id-ctrl, smart-log. If the first command occurs twice in succession, the
-    file is sorted in another way, and no document after it is joined: it may be that of another
-    drive.
+    The documents of a drive must follow each other, and the first command must be the same for all
+    drives: id-ctrl, smart-log, id-ctrl, smart-log. If the first command occurs twice in succession,
+    the file has another order. The documents after it are then not joined, because they may be of
+    different drives.
 
     Raises:
-        ReadError: the input cannot be read further. The parts before were yielded.
+        ReadError: the input cannot be read further. The parts before the error were yielded.
     """
     drive = _DriveDocuments()
     first = ""
@@ -113,7 +113,7 @@ class _DriveDocuments:
         self._part: DocumentPart | None = None
 
     def add(self, part: DocumentPart, command: str, report: Report) -> None:
-        """Add a document. report: the document in the structure of smartctl's JSON."""
+        """Adds a document. report: the document in the structure of smartctl's JSON."""
         before = None if self._part is None else self._part.report
         first = part if self._part is None else self._part
         self._part = first._replace(form=FORM, report={**(before or {}), **report})

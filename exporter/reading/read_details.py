@@ -58,7 +58,7 @@ def details(drive: ReadDrive, width: int) -> str:
 
 
 def unreadable(documents: Iterable[Document], width: int) -> str:
-    """Returns the documents that cannot be read, with their position and the reason."""
+    """Returns the documents that cannot be read, each with its position and the reason."""
     texts = []
     for document in documents:
         file = "standard input" if document.file == "-" else document.file

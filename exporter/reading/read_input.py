@@ -1,13 +1,12 @@
 """Reads saved output of smartctl from files or standard input, one document after the other.
 
-A document is the output of smartctl for one drive: JSON or text. A file may contain several, in any
-mixture: one JSON document per line, JSON documents one after the other, and the texts of several
-runs. The JSON of nvme-cli is read, too (`nvme_cli`). Only one document is in memory at a time, and
-the one before it if both may be joined.
+A document is the output of smartctl for one drive, as JSON or text. A file may contain several
+documents of both forms. The JSON of nvme-cli is read too (`nvme_cli`). At most two documents are in
+memory at a time: the current one, and the previous one if both may be joined.
 
-Where a document ends is decided by lines: a line that begins with "{" starts a JSON document, and
-smartctl's banner ("smartctl 7.3 ...") starts a text. So a document that cannot be read costs only
-itself. Files that gzip has compressed are read too.
+A line that begins with "{" starts a JSON document. smartctl's banner ("smartctl 7.3 ...") starts a
+text. So a document that cannot be read does not affect the next one. Files that gzip has compressed
+are read too.
 """
 
 import gzip
@@ -55,7 +54,7 @@ _REPORT_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class InputLimits:
-    """Limits of the memory and time that reading takes, also for an input without an end.
+    """Limits of memory and time for one input. The input may be endless.
 
     line_bytes: the largest size of one line.
     document_bytes: the largest size of one document. Reports of real drives have up to 150 KB with
@@ -212,7 +211,7 @@ class _Assembly:
         self.clear()
 
     def clear(self) -> None:
-        """Drop the lines."""
+        """Drops the lines."""
         self.lines: list[bytes] = []
         self.form = ""
         self.start = 0
@@ -221,7 +220,7 @@ class _Assembly:
         self._end_tests = 0
 
     def add(self, line: _Line) -> None:
-        """Add a line. If the document becomes too long, keep only the reason."""
+        """Adds a line. If the document becomes too long, keep only the reason."""
         if not self.start:
             self.start = line.number
         if line.content is None:

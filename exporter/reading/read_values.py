@@ -72,7 +72,7 @@ class ReadValue(NamedTuple):
     metric: the name of the metric family, without the prefix `ssd_smart_`.
     label: the value of the family's own label, such as "drive" for a sensor; empty without one.
     value: the value in the base unit of the metric.
-    source, rule: where the value comes from (see `value_sources`).
+    source, rule: the origin of the value (see `value_sources`).
     """
 
     metric: str
@@ -84,7 +84,7 @@ class ReadValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadDrive:
-    """A document that was read, and what it means.
+    """A document that was read, and the values in it.
 
     watched: the drive as `check` shows it. It has no serial number.
     values: the values, the most important ones first.
@@ -109,7 +109,7 @@ def name_of(document: Document, *, is_only: bool = False) -> str:
 
 
 def interpreted(document: Document, report: Json) -> ReadDrive | None:
-    """Returns what the document means. None if it contains neither a drive nor a message.
+    """Returns the values of the document. None if it contains neither a drive nor a message.
 
     report: the document in the structure of smartctl's JSON.
     """
@@ -140,7 +140,7 @@ def interpreted(document: Document, report: Json) -> ReadDrive | None:
 
 
 def plain(drive: ReadDrive) -> dict[str, Any]:
-    """Returns the drive as one JSON object. Values that are absent have no key.
+    """Returns the drive as one JSON object. Unknown values have no key.
 
     A family with a label of its own is an object with one member for each value of the label.
     """

@@ -49,9 +49,10 @@ def drawable(points: Iterable[Point]) -> list[Point]:
 def x_axis(chart: Chart, room: float, label_width: Callable[[str], float]) -> Axis | None:
     """Returns the x axis for the lines and marks of a chart; None if no line has a point.
 
-    The axis starts at zero if the lowest value is positive and less than a tenth of the highest.
-    Values without a unit that are all whole numbers are counts. Their ticks are whole numbers, and
-    if their range is below 50, the axis has a margin of half a unit on each side.
+    The axis starts at zero if the lowest value is positive and less than a tenth of the highest. If
+    the chart has no unit and all values are whole numbers, the values are counts. The ticks of
+    counts are whole numbers. If the range of counts is below 50, the axis has a margin of half a
+    unit on each side.
 
     room: the width for the labels of all ticks. The axis has as many ticks as fit.
     label_width: returns the width of a label with its margin, in the unit of `room`.
@@ -104,9 +105,9 @@ def _given_axis(
 def y_axis(chart: Chart, max_ticks: int) -> Axis:
     """Returns the y axis, from zero or the lowest negative value to the highest value.
 
-    Both ends are ticks. If the chart has bands, and all values are above half of the highest one,
-    the axis starts at a tick below all values. On an axis from zero, bands of a few percent would
-    be too thin to see.
+    Both ends are ticks. If the chart has bands, and all values are above half of the highest value,
+    the axis starts at a tick below all values. The reason is that a band of a few percent would be
+    invisible on an axis from zero.
 
     max_ticks: the maximum number of intervals between ticks, approximately.
     """

@@ -19,8 +19,8 @@ class Table:
     columns: the names of the columns.
     rows: the cells of each row.
     numbers: the indices of the columns that contain numbers. They are aligned to the right.
-    keys: the number of columns at the left that name the rows. They are repeated where a table is
-        divided, because the terminal is too narrow.
+    keys: the number of columns at the left that name the rows. If a table is divided because the
+        terminal is too narrow, each part has these columns.
     """
 
     title: str
@@ -84,8 +84,8 @@ class Chart:
     x_unit, y_unit: the base unit of the values, such as B, B/s or s. The labels of ticks are then
         50 GB, 1.2 GB/s or 300 µs. If the unit is empty, ticks are plain numbers, and the name of
         the axis contains the unit.
-    x_ticks: positions on the x axis with their labels, for an axis that is not linear: the caller
-        has transformed the values of x. Empty means that the ticks are computed.
+    x_ticks: positions on the x axis with their labels. They are for an axis that is not linear: the
+        caller has transformed the values of x. Empty means that the ticks are computed.
     """
 
     title: str

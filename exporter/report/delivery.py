@@ -12,14 +12,14 @@ from exporter.runtime.printable import printable
 
 
 def deliver(report: Report, out: TextIO, *, as_json: bool, html: Path | None) -> None:
-    """Print the report, then write the HTML file.
+    """Prints the report, then write the HTML file.
 
     as_json: True prints JSON instead of text. The path of the HTML file is then not printed,
         because the output must be valid JSON.
     html: the path of the HTML file; None means that no such file is written.
 
     Raises:
-        ConfigError: the HTML file cannot be written. At that time the report is already printed.
+        ConfigError: the HTML file cannot be written. The report has already been printed.
     """
     if as_json:
         out.write(content.json_text(report))
@@ -39,7 +39,7 @@ def deliver(report: Report, out: TextIO, *, as_json: bool, html: Path | None) ->
 
 
 def check(html: Path | None) -> None:
-    """Check that the HTML file can be written. Call it before the measurement.
+    """Checks that the HTML file can be written. Call it before the measurement.
 
     html: the path of the HTML file; None means that there is nothing to check.
 

@@ -4,6 +4,8 @@ The text contains no escape sequences, its width can be computed, and numbers ha
 """
 
 import math
+import os
+import shutil
 import unicodedata
 from typing import TextIO
 
@@ -70,6 +72,20 @@ def number(value: float) -> str:
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}"
+
+
+def terminal_width(default: int, least: int, most: int) -> int:
+    """Returns the width of the terminal in columns, or the nearest of `least` and `most`.
+
+    The environment variable COLUMNS takes precedence. `default` is used if the output is not a
+    terminal.
+    """
+    return min(max(shutil.get_terminal_size((default, 0)).columns, least), most)
+
+
+def has_colour(out: TextIO) -> bool:
+    """Returns True for a terminal, unless NO_COLOR is set (https://no-color.org)."""
+    return out.isatty() and not os.environ.get("NO_COLOR")
 
 
 def has_unicode(out: TextIO) -> bool:

@@ -1,4 +1,4 @@
-"""Renders a report as one HTML page that loads nothing: no scripts, no fonts, no images."""
+"""Renders a report as one HTML page. It loads no other file, such as scripts, fonts or images."""
 
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET

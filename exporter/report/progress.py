@@ -37,7 +37,7 @@ class Progress(contextlib.AbstractContextManager["Progress"]):
         self._shown = _shown(out)
 
     def show(self, words: str, done: float | None = None) -> None:
-        """Show the current step of the measurement.
+        """Shows the current step of the measurement.
 
         words: the description of the step.
         done: the finished share of the measurement, from 0 to 1; None means unknown.
@@ -101,7 +101,6 @@ class _Bar:
         self._width = 0
 
     def show(self, words: str, done: float | None) -> None:
-        words = printable(words)
         if done is not None:
             filled = round(done * _BAR)
             words = f"[{'#' * filled}{'.' * (_BAR - filled)}] {done * 100:3.0f} %  {words}"

@@ -28,7 +28,7 @@ _VERDICT_STYLES = {None: "bold", True: "bold green", False: "bold yellow"}
 
 
 def write(report: Report, out: TextIO) -> None:
-    """Print the report in colour. `out` is a terminal."""
+    """Prints the report in colour. `out` is a terminal."""
     console = Console(file=with_control_characters(out), highlight=False, soft_wrap=False)
     console.print(_text(report.title, "bold underline"))
     console.print()

@@ -1,4 +1,4 @@
-"""Splits a table that is wider than the terminal into tables that fit, below each other."""
+"""Divides a table that is wider than the terminal into narrower tables."""
 
 from dataclasses import replace
 
@@ -8,10 +8,10 @@ from exporter.runtime.printable import printable
 
 
 def fitting(table: Table, width: int, gap: int) -> list[Table]:
-    """Returns tables of at most `width` characters with the columns of the given one.
+    """Returns tables of at most `width` characters that contain all columns of the table.
 
-    Each table begins with the columns that name the rows (`Table.keys`). A column that is too wide
-    even alone with these is not divided.
+    Each returned table begins with the columns that name the rows (`Table.keys`). A single column
+    is not divided, even if its table is wider than `width`.
 
     gap: the number of characters between two columns.
     """

@@ -18,7 +18,7 @@ _GAP = "  "
 
 
 def write(report: Report, out: TextIO) -> None:
-    """Print the report, in colour if the output is a UTF-8 terminal and rich is installed.
+    """Prints the report, in colour if the output is a UTF-8 terminal and rich is installed.
 
     Characters that the encoding of the output lacks are written as escapes.
     """

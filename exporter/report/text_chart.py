@@ -26,8 +26,8 @@ _BANDS = ".:-="
 def text(chart: Chart, width: int) -> str:
     """Returns the chart with its legend; an empty string if it has no points.
 
-    width: the maximum width in characters. The plot area has at least `_MIN_WIDTH` characters, even
-        if the result is then wider.
+    width: the maximum width in characters. The plot area has at least `_MIN_WIDTH` characters, so
+        the result may be wider.
     """
     y = y_axis(chart, 6)
     names = dict(_named_rows(y))

@@ -45,7 +45,7 @@ class AttachmentPoint(NamedTuple):
 
 
 def slot(address: Address) -> str:
-    """Returns the part of the type that selects one drive of a controller; empty if there is none.
+    """Returns the part of the type that selects one drive of a controller; empty without a slot.
 
     >>> slot(Address("/dev/bus/0", "sat+megaraid,3"))
     'megaraid,3'

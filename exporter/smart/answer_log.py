@@ -1,6 +1,6 @@
-"""Tracks for which drives no poll document arrives, and logs one line when a drive stops answering.
+"""Logs when a drive stops answering and when it answers again, and tracks the missing documents.
 
-It logs another one when the drive answers again.
+A poll document is the result of one poll of a drive.
 """
 
 import logging
@@ -30,7 +30,7 @@ class AnswerLog:
         self._empty: set[Address] = set()
 
     def record_empty(self, address: Address, message: str) -> None:
-        """Logs once that no drive answers at an address, where none was ever seen.
+        """Logs once that no drive answers at an address at which no drive was ever seen.
 
         message: the reason, as text for people.
         """
@@ -69,8 +69,8 @@ class AnswerLog:
 class FirstDocuments:
     """The drives that the poller lists, and of which no poll document has arrived yet.
 
-    The agent may be unable to write their documents, or the documents are not valid, or many other
-    drives on the same host adapter hang and are polled before.
+    There are three causes: the agent cannot write the document, the document is not valid, or other
+    drives on the same host adapter hang and are polled first.
 
     limit_seconds: a drive without a document for this time is not answering.
     """
@@ -94,7 +94,7 @@ class FirstDocuments:
 
     @property
     def are_over(self) -> bool:
-        """True if no document is expected any more: each has arrived, or has taken too long."""
+        """True if each document has arrived or has taken too long."""
         return all(seconds >= self.limit_seconds for _, seconds in self.waiting())
 
 

@@ -1,11 +1,12 @@
 """Finds the drives to poll: with smartctl's scan, in /sys, and in the settings.
 
-smartctl --scan-open does not find disks hidden behind mptsas or hpsa, slots of cciss, aacraid,
-areca and 3ware controllers, and more than a hundred /dev/nvme* (lib/os_linux.cpp of smartmontools).
-NVMe controllers and hidden disks are therefore also read from /sys. The slots must be configured.
+smartctl --scan-open does not find all drives (lib/os_linux.cpp of smartmontools): it finds no disks
+that mptsas or hpsa hide, no slots of cciss, aacraid, areca and 3ware controllers, and at most a
+hundred /dev/nvme*. NVMe controllers and hidden disks are therefore also read from /sys. The slots
+must be configured.
 
-This scan opens each drive. If it fails, a second scan that opens no drive completes its result. The
-second scan is called a listing here.
+smartctl --scan-open opens each drive. If it fails, a second scan completes its result. The second
+scan opens no drive and is called a listing.
 """
 
 import re
@@ -85,7 +86,7 @@ class Candidate:
     found: False if only the settings name the drive: it may be an empty slot of a controller.
     volume: True if this may be a RAID volume, whose drives have addresses of their own. A volume
         that does not answer is not a failure.
-    interval_seconds, timeout_seconds: the drive's own values of `Override`; None means that the
+    interval_seconds, timeout_seconds: the values of the drive's `Override`; None means that the
         general setting applies.
     """
 

@@ -21,12 +21,12 @@ from exporter.smart.smartctl import Address
 def labels(addresses: Iterable[Address], nodes: DeviceNodes) -> dict[Address, str]:
     """Returns the `device` label of each address, keyed by address. All labels are different.
 
-    The label of a drive with a block device is the name of the block device. It is sda also if the
-    address is its generic node /dev/sg0. For an NVMe controller it is the lowest namespace. The
-    label of a drive in a controller's slot is path and slot (bus/0:megaraid,3). The label of a
-    hidden disk is the name of its generic node (sg3).
-    If another address has the label already, the name of the node is used. If that is not free
-    either, node and type are used.
+    The label of a drive with a block device is the name of that device, such as sda. This is also
+    true if the address is its generic node /dev/sg0. The label of an NVMe controller is the name of
+    its lowest namespace. The label of a drive in a controller's slot is path and slot
+    (bus/0:megaraid,3). The label of a hidden disk is the name of its generic node (sg3). If another
+    address already has this label, the label is the name of the node. If this name is also in use,
+    the label is node and type.
     """
     blocks = {generic.name: generic.block for generic in nodes.generics}
     taken: set[str] = set()

@@ -1,8 +1,8 @@
 """Lists the problems of a drive, and the severity of each, for the command `check`.
 
-Only the last known state of a drive is used. To detect that an error count increases or that the
-spare blocks decrease, a history is needed: the Prometheus alerts do this. The severities are the
-same as those of the alerts. The module does no I/O.
+Only the last known state of a drive is used. The Prometheus alerts also use the history: they
+detect error counts that increase and spare blocks that decrease. The severities are the same as
+those of the alerts. The module does no I/O.
 """
 
 from collections.abc import Iterator
@@ -84,7 +84,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The drives of a host after one poll of each, as far as they were polled in time.
+    """The drives of a host after each of them was polled once. Some may not have answered in time.
 
     drives: the state of each drive.
     problem: why the scan for drives failed, as text for people; empty if it did not fail.
@@ -98,10 +98,10 @@ class Answers:
 class CheckThresholds:
     """The values at which the state of a drive is reported as a warning or as critical.
 
-    endurance_warning_ratio: the smallest used part of the rated endurance that is a warning; 1.0
-        is all of it.
-    endurance_critical_ratio: from this part on, the drive is to be replaced and not only a
-        replacement to be ordered. Wear alone is never critical: a worn drive works for months.
+    endurance_warning_ratio: the smallest used part of the rated endurance that is a warning; 1.0 is
+        all of it. The action is to order a replacement.
+    endurance_critical_ratio: from this used part on, the action is to replace the drive within
+        weeks. The severity is still a warning, because a worn drive works for months.
     wearout_warning_seconds, wearout_critical_seconds: the problem is reported if the low estimate
         of the time until the endurance is used up is below this.
     spare_margin_ratio: the largest (spare - limit) / (1 - limit) that is a warning. `limit` is the
@@ -129,8 +129,8 @@ class CheckThresholds:
 def problems(drive: WatchedDrive, thresholds: CheckThresholds) -> tuple[Problem, ...]:
     """Returns the problems of a drive, most urgent first.
 
-    A drive without SMART data has at least one problem, with status UNKNOWN if nothing worse is
-    known.
+    A drive without SMART data has at least one problem. Its status is UNKNOWN if no worse problem
+    is known.
     """
     result = list(_poll_problems(drive))
     if drive.health is not None:

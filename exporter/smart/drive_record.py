@@ -1,8 +1,8 @@
-"""Keeps the state of one drive: identity, health, and the earlier values that these need.
+"""Keeps the state of one drive: its identity, its health, and earlier values.
 
-The state is built from poll documents; each is the result of one poll. What a drive does not
-report is taken from its earlier documents. Once a day a poll also reads the error and self-test
-logs: the daily poll.
+The state is built from poll documents. A poll document is the result of one poll. A value that a
+document lacks is taken from an earlier document. Once a day, a poll also reads the error and
+self-test logs. It is called the daily poll.
 """
 
 from dataclasses import replace
@@ -86,7 +86,7 @@ class DriveRecord:
 
     @property
     def is_nameless(self) -> bool:
-        """True if the drive has answered, and reports neither WWN nor serial number."""
+        """True if the drive has answered, and its answer contains neither WWN nor serial number."""
         return self.answered_at is not None and identity_key(self.identity) is None
 
     def was_polled(self, now: float, max_age_intervals: float) -> bool:

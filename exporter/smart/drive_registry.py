@@ -1,8 +1,8 @@
 """Keeps the state of all drives of this host, from poll documents and heartbeats.
 
-A poll document is the result of one poll of a drive. A heartbeat is the poller's list of drives,
-which it sends regularly. The inventory is the list of all drives ever seen. Documents are recorded
-on one thread, and other threads read the state. A lock protects it.
+A poll document is the result of one poll of a drive. A heartbeat is the list of drives that the
+poller sends regularly. The inventory is the list of all drives ever seen. One thread records
+documents, and other threads read the state. A lock protects the state.
 """
 
 import math
@@ -35,12 +35,7 @@ from exporter.smart.watched_drives import (
     silent_drive,
     with_kernel_limits,
 )
-from exporter.wear.wear_feed import WearFeed
 from exporter.wear.wear_recorder import WearRecorder
-
-#: If no heartbeat arrives during this number of heartbeat intervals, the poller is considered to
-#: have ended.
-_FRESH_INTERVALS = 4
 
 
 class DriveRegistry:
@@ -76,7 +71,9 @@ class DriveRegistry:
         self._root = root
         self._context = context
         self._inventory = inventory
-        self._wear = WearFeed(wear)
+        self._wear = wear
+        #: The drives whose last wear waits for a key; see `_record_wear`.
+        self._unrecorded: set[Address] = set()
         self._max_age_intervals = max_age_intervals
         self._first_documents = FirstDocuments(clock, first_answer_seconds)
         self._answer_log = answer_log
@@ -85,7 +82,7 @@ class DriveRegistry:
         self._nodes = DeviceNodes()
         self._labels: dict[Address, str] = {}
         self._blocks: dict[Address, tuple[str, ...]] = {}
-        self._changed: Callable[[], None] = _nothing
+        self._changed: Callable[[], None] = lambda: None
         self._lock = threading.RLock()
 
     def on_change(self, changed: Callable[[], None]) -> None:
@@ -115,7 +112,7 @@ class DriveRegistry:
             drive.record(document, self._context.written_bytes(label))
             if label:
                 self._log_poll(address)
-            self._wear.add(address)
+            self._unrecorded.add(address)
             self._record_wear(address)
 
     def update(self, heartbeat: Heartbeat) -> None:
@@ -141,7 +138,7 @@ class DriveRegistry:
                     self._log_poll(address)
             first = self._first_documents
             first.expect(address for address in present if address not in self._drives)
-            self._wear.keep(present)
+            self._unrecorded.intersection_update(present)
             for address, seconds in first.waiting():
                 if seconds >= first.limit_seconds:
                     self._log_answer(address, answers=False, message=no_document(seconds))
@@ -213,7 +210,7 @@ class DriveRegistry:
     def health_of(self, label: str) -> DriveHealth | None:
         """Returns the last health of a drive; None if it is too old or the drive is not known.
 
-        The method takes no lock, because the thread that samples I/O counters must not wait.
+        The method uses no lock: the thread that samples I/O counters calls it, and must not wait.
         """
         for address, shown in self._labels.items():
             drive = self._drives.get(address) if shown == label else None
@@ -226,9 +223,9 @@ class DriveRegistry:
     def watched(self) -> list[WatchedDrive]:
         """Returns all drives in the order of their labels, followed by the missing drives.
 
-        While the poller sends heartbeats, all its drives are in the result. This includes drives
-        that time out, which are polled less and less often, and drives for which no document
-        arrived in time. Without a poller, a drive is in the result until its last poll is too old.
+        While the poller sends heartbeats, the result contains all its drives. This includes drives
+        that do not answer in time, and drives without a poll document. Without a poller, the result
+        contains a drive until its last poll is too old.
         """
         now = self._clock.wall()
         with self._lock:
@@ -277,7 +274,7 @@ class DriveRegistry:
     def _polled(self, now: float) -> set[Address]:
         """Returns the addresses in the last heartbeat; empty if the poller has ended."""
         heartbeat = self._heartbeat
-        if heartbeat is None or not is_live(heartbeat, now):
+        if heartbeat is None or not heartbeat.is_live(now):
             return set()
         return {Address(*each) for each in heartbeat.drives}
 
@@ -332,15 +329,21 @@ class DriveRegistry:
         return known if is_same_identity(drive.identity, known) else None
 
     def _record_wear(self, address: Address) -> None:
-        drive, known = self._drives.get(address), self._known_at(address)
-        if drive is not None and self._wear.is_waiting(address):
-            self._wear.pass_on(
-                address,
-                drive.wear() if drive.answers else None,
-                key=known.key if known else None,
-                former_key=known.former_key if known else "",
-                rated_bytes=self._context.rated_bytes.get(self._labels.get(address, "")),
-            )
+        """Passes the wear of a drive to the recorder, once after each poll.
+
+        A drive has no key before all drives of the host were polled once. Until then, its wear
+        waits.
+        """
+        drive = self._drives.get(address)
+        if self._wear is None or drive is None or address not in self._unrecorded:
+            return
+        known, seen = self._known_at(address), drive.wear() if drive.answers else None
+        if seen is not None:
+            if known is None or known.key is None:
+                return
+            rated_bytes = self._context.rated_bytes.get(self._labels.get(address, ""))
+            self._wear.record(known.key, seen, rated_bytes, known.former_key)
+        self._unrecorded.discard(address)
 
     def _log_poll(self, address: Address) -> None:
         """Passes the last poll of a drive to the log of answers.
@@ -384,17 +387,5 @@ class DriveRegistry:
     ) -> WatchedDrive:
         place = self._place(address, disks, is_stuck=is_stuck)
         is_fresh = drive.is_fresh(now, self._max_age_intervals)
-        wearout = self._wear.remaining(place.key, now)
+        wearout = self._wear.remaining(place.key, now) if self._wear and place.key else None
         return polled_drive(place, drive, is_fresh=is_fresh, wearout=wearout)
-
-
-def is_live(heartbeat: Heartbeat, now: float) -> bool:
-    """True if the heartbeat is recent, so that its poller is considered to be running.
-
-    now: the current wall time in seconds of Unix time.
-    """
-    return abs(now - heartbeat.at) <= _FRESH_INTERVALS * heartbeat.interval_seconds
-
-
-def _nothing() -> None:
-    return

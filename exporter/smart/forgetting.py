@@ -1,10 +1,10 @@
 """Writes and fulfils requests to forget a missing drive.
 
-The inventory lists all drives ever seen, and a drive in it that is not found any more is missing. A
-request removes such a drive from the inventory. It is an empty file in the daemon's state
-directory whose name contains the drive's name, so that it cannot be half written. The daemon drops
-the drive, saves its state, and then removes the file. If it is killed in between, it repeats this
-after its next start.
+The inventory lists all drives ever seen. A drive of the inventory is missing if it is not found any
+more. A request removes such a drive from the inventory. The request is an empty file in the
+daemon's state directory. The name of the file contains the name of the drive. The daemon drops the
+drive, saves its state, and then removes the file. If the daemon is killed in between, it repeats
+this after its next start.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Builds the objects that poll, store and track the health of one host's drives.
+"""Builds the objects that poll the drives of this host and keep their health.
 
 A poll document is the result of one poll of a drive. The documents come from the agent, which
 writes them to a directory, or from a poller in this process. This module starts no thread.
@@ -31,7 +31,7 @@ from exporter.runtime.errors import (
 from exporter.smart import mmc_drives
 from exporter.smart.answer_log import AnswerLog
 from exporter.smart.document_directory import DocumentReader
-from exporter.smart.drive_registry import DriveRegistry, is_live
+from exporter.smart.drive_registry import DriveRegistry
 from exporter.smart.inventory import Inventory
 from exporter.smart.polling.poll_document import (
     HEARTBEAT_SECONDS,
@@ -161,15 +161,14 @@ class HealthMonitor:
     def read_once(self) -> None:
         """Reads the agent's documents, or polls each drive once, and returns.
 
-        Another process may poll the drives at the same time, so drives are left out on which two
-        smartctl processes disturb each other. Problems are reported to the collector status. It
-        returns within the timeouts of the drives plus a minute.
+        Another process may poll the drives at the same time. On some drives, two smartctl processes
+        disturb each other. These drives are left out. Problems are reported to the collector
+        status. The call takes at most the longest timeout of a drive plus one minute.
         """
         self._is_alone = False
-        overrides = (device.smart_timeout_seconds for device in self.settings.device.values())
-        timeouts = (self.settings.smart.timeout_seconds, *(each or 0.0 for each in overrides))
+        longest = self.settings.longest_smart_timeout_seconds()
         try:
-            self.source.read_once(_ONCE_SCAN_SECONDS + max(timeouts) + _ONCE_END_SECONDS)
+            self.source.read_once(_ONCE_SCAN_SECONDS + longest + _ONCE_END_SECONDS)
         finally:
             self.source.close()
 
@@ -347,7 +346,7 @@ class DocumentSource:
         except SourceError as e:
             self._no_heartbeat = str(e)
             return None
-        return heartbeat if is_live(heartbeat, self._clock.wall()) else None
+        return heartbeat if heartbeat.is_live(self._clock.wall()) else None
 
     def _read(self, heartbeat: Heartbeat | None) -> tuple[SourceError, ...]:
         faults: list[SourceError] = []

@@ -1,6 +1,6 @@
-"""Keeps the inventory of all drives ever seen, so that a missing drive is reported after a reboot.
+"""Keeps the inventory of all drives ever seen. It shows also after a reboot which drive is missing.
 
-It also gives each drive the key under which its wear history is stored. It does no I/O: the daemon
+The inventory also gives each drive the key of its wear history. The module does no I/O: the daemon
 saves the inventory in its state file.
 """
 
@@ -35,13 +35,14 @@ class KnownDrive:
 
     label: its `device` label.
     path, type: its smartctl address.
-    first_seen_unix_time, last_seen_unix_time: when it first and last answered, in seconds.
-    model, serial, firmware, wwn: its identity. None means that it has not reported the value.
-    missing: True if the last complete scan did not find it.
-    key: identifies it in the wear history during its whole life; no two drives have the same. None
-        before `Inventory.assign_keys`, and for a drive that reports too little.
-    former_key: the key of an earlier version of the exporter, if that was the key of another drive
-        too. Empty if there is none.
+    first_seen_unix_time, last_seen_unix_time: when the drive first and last answered, in seconds.
+    model, serial, firmware, wwn: its identity. None means that the drive has not reported the
+        value.
+    missing: True if the last complete scan did not find the drive.
+    key: the unique key of the drive in the wear history, during its whole life. None before
+        `Inventory.assign_keys`, and for a drive that reports too little.
+    former_key: the key that an earlier version of the exporter used for this drive and for another
+        drive. Empty if there is none.
     """
 
     label: str
@@ -164,7 +165,7 @@ class Inventory:
     def update(self, sightings: Iterable[Sighting], unix_time: float, *, complete: bool) -> None:
         """Records which drives are present.
 
-        A drive that does not answer is taken for the drive that was last at its address.
+        If a drive does not answer, it is assumed to be the drive that was last at its address.
 
         sightings: one for each drive that is present.
         unix_time: the current time in seconds.
@@ -183,10 +184,10 @@ class Inventory:
         self._index()
 
     def assign_keys(self) -> None:
-        """Gives each drive without a key one. Call it when all present drives have been polled.
+        """Gives a key to each drive without a key. Call it after all present drives were polled.
 
-        The key is `drive_identity.identity_key` if no other drive has it. Of drives that share it,
-        each has its serial number appended, and its address if that is shared too.
+        The key is `drive_identity.identity_key` if no other drive has this value. If several drives
+        have it, the serial number is appended, and if they share that too, the address.
         """
         if all(drive.key is not None for drive in self._drives):
             return

@@ -1,13 +1,13 @@
 """Describes the health of eMMC and UFS drives. smartctl reads neither. Pure.
 
 An eMMC reports ranges: its used life in steps of 10 %, and whether 80 % or 90 % of its reserved
-blocks are used (JEDEC JESD84-B51, EXT_CSD bytes 267 to 269). The bound that is certain is used: at
-least this much of the life is used, and at most this much of the reserved blocks is left. So an
-alert at 80 % is true whenever it fires.
+blocks are used (JEDEC JESD84-B51, EXT_CSD bytes 267 to 269). The health contains the lower bound of
+the used life, and the upper bound of the reserved blocks that are left. An alert at 80 % is
+therefore always correct.
 
-The kernel does not keep the same values of a UFS drive. Each read of its files sends a query to the
-drive, wakes it, and waits for it without a limit on the time (ufs_sysfs_read_desc_param in
-drivers/ufs/core/ufs-sysfs.c). So these files are not read.
+The kernel does not cache these values of a UFS drive. A read of its files sends a query to the
+drive, wakes the drive, and waits for the answer without a timeout (ufs_sysfs_read_desc_param in
+drivers/ufs/core/ufs-sysfs.c). These files are therefore not read.
 """
 
 import re
@@ -70,8 +70,8 @@ def watched(devices: Mapping[str, Device]) -> Iterator[WatchedDrive]:
 def mmc_health(mmc: MmcHealth) -> DriveHealth | None:
     """Returns the health of an eMMC; None if it reports no value.
 
-    The blocks of type A and of type B wear independently, and the drive is worn out if either are.
-    So the larger wear counts. The reserve `normal` yields no value.
+    The blocks of type A and of type B wear independently. The drive is worn out if the blocks of
+    one type are worn out, so the larger wear is returned. The reserve `normal` yields no value.
     """
     areas = (("A", mmc.type_a_used_ratio), ("B", mmc.type_b_used_ratio))
     known = [(ratio, area) for area, ratio in areas if ratio is not None]
@@ -98,7 +98,7 @@ def _wearout_missing(health: DriveHealth) -> str:
 
 
 def with_ufs_limit(drive: WatchedDrive, kernel: DeviceIdentity | None) -> WatchedDrive:
-    """Returns the drive; for a UFS drive without wear, with the reason and where to read it.
+    """Returns the drive. A UFS drive without wear gets a text with the reason and where to read it.
 
     kernel: the identity that the kernel reports; None means unknown.
     """

@@ -1,7 +1,7 @@
-"""Decides whether a drive is certainly present at an address where none answers.
+"""Decides whether a drive is certainly present at an address at which no drive answers.
 
-Settings can name addresses without a drive, such as all slots of a controller. A drive that does
-not answer has failed only if something shows that it is there.
+The settings may list addresses without a drive, such as all slots of a controller. An address
+without an answer is a failure only if the kernel, the controller or a scan lists a drive there.
 """
 
 import re

@@ -1,10 +1,10 @@
-"""Parses smartctl's text output with pySMART, but does not let pySMART start any process.
+"""Parses smartctl's text output with pySMART. pySMART starts no process.
 
-pySMART 1.4.3 runs smartctl without a timeout and several times for one drive. It guesses the
-encoding of the output, which takes 26 MB and 61 ms at the first use. It raises many kinds of
-exceptions for text that it does not expect. This module therefore passes the text to pySMART and
-raises `ParseError` for its failures. pySMART is imported at the first use, and never by the process
-that polls drives.
+pySMART 1.4.3 would run smartctl without a timeout and several times for one drive. It would also
+guess the encoding of the output, which takes 26 MB and 61 ms at the first use. This module
+therefore passes the text to pySMART. pySMART raises many kinds of exceptions for unexpected text;
+this module raises `ParseError` instead. pySMART is imported at the first use. The process that
+polls drives never imports it.
 """
 
 import logging
@@ -89,9 +89,8 @@ def normalized(lines: Iterable[str]) -> list[str]:
     """Returns the lines in a form that pySMART 1.4.3 can parse in bounded time.
 
     A gap is two or more spaces between columns. pySMART's regular expressions for self-test logs
-    need at least two spaces, and for a long gap they try every way to divide it. Each gap is
-    therefore shortened to two spaces. Two empty lines are appended, because they end a table that
-    was cut off.
+    need at least two spaces, and take very long for a long gap. Each gap is therefore shortened to
+    two spaces. Two empty lines are appended. They end a table that was cut off.
     """
     result = []
     for number, line in enumerate(lines):
@@ -122,7 +121,7 @@ def parse_device(lines: Sequence[str], protocol: str) -> Any:
 def new_device(run_smartctl: RunSmartctl, protocol: str) -> Any:
     """Returns a new pySMART Device, which calls `run_smartctl` instead of starting a process.
 
-    A Device that is used again would repeat the messages of its earlier updates.
+    Use each Device once: a second update would repeat the messages of the first one.
 
     run_smartctl: called with arguments that contain --all, -t or -X. It must add the drive's
         address itself.

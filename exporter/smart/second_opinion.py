@@ -1,7 +1,7 @@
 """Parses smartctl's text with pySMART, as an independent check of the values from its JSON.
 
-`smartctl --json=co` prints JSON that also contains the text, in `smartctl.output`. One process
-therefore gives both.
+The JSON of `smartctl --json=co` also contains the text, in `smartctl.output`. One process therefore
+provides both.
 """
 
 import re

@@ -172,10 +172,10 @@ class SelfTests:
     def result(self) -> LoggedTest | None:
         """Returns the log entry of the test that was started; None if the test has left no entry.
 
-        The log is the one that was read last. The method compares it with the log at the start of
-        the test. If it has not changed, the test has left no entry. A full log is an exception:
-        two equal tests within an hour have equal entries, and a full log may then look unchanged.
-        Its newest entry is taken for that of this test.
+        The method compares the log that was read last with the log at the start of the test. If
+        both are equal, the test has left no entry. A full log is an exception: it may look
+        unchanged, because two equal tests within an hour have equal entries. The newest entry of a
+        full log is therefore always returned.
         """
         log = self._log()
         if not log or (log == self._before and len(log) < 20):

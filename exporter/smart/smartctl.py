@@ -2,7 +2,7 @@
 
 The options are those of smartctl(8) and NEWS of smartmontools 7.0 to 7.5. With an unknown option,
 smartctl prints no value and sets bit 0 of its exit status. Only options of version 7.0 are
-therefore used. smartctl ignores options for another protocol than the drive's.
+therefore used. smartctl ignores options that are for another protocol than that of the drive.
 """
 
 import json
@@ -210,10 +210,10 @@ def parse_scan(output: bytes) -> tuple[Scanned, ...]:
 def report(output: bytes) -> Json:
     """Returns the JSON object in smartctl's output.
 
-    Other text may stand before and after it, also on the same line: smartctl 7.2 and older print
-    some texts in spite of --json. Such text is added to the messages of the report. Bytes that are
-    not valid UTF-8 are replaced, because smartctl 7.3 and older pass on any bytes of a drive.
-    Halves of surrogate pairs are replaced too. NaN and infinities become None.
+    Other text may be before and after the object, also on the same line: smartctl 7.2 and older
+    print some texts in spite of --json. Such text is added to the messages of the report. Bytes
+    that are not valid UTF-8 are replaced: smartctl 7.3 and older print any bytes of a drive. Halves
+    of surrogate pairs are replaced too. NaN and infinities become None.
 
     Raises:
         ParseError: there is no JSON object, or it is cut off or invalid.

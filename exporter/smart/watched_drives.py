@@ -1,7 +1,7 @@
 """Builds the state of each drive that metrics, pages and `check` show.
 
-What a drive does not report is taken from the kernel, or from the inventory (the list of all drives
-ever seen). The module does no I/O.
+A value that a drive does not report is taken from the kernel, or from the inventory (the list of
+all drives ever seen). The module does no I/O.
 """
 
 from dataclasses import dataclass, replace
@@ -47,7 +47,7 @@ def polled_drive(
     is_fresh: bool,
     wearout: tuple[str, tuple[float, float, float]] | None,
 ) -> WatchedDrive:
-    """Returns the state of a drive of which a poll document exists. It need not have answered.
+    """Returns the state of a drive with a poll document. The poll may have failed.
 
     is_fresh: True if the last health of the drive is recent enough to be shown.
     wearout: the result of `WearRecorder.remaining`; None without an estimate.
@@ -80,7 +80,7 @@ def polled_drive(
 
 
 def silent_drive(place: Place, message: str) -> WatchedDrive:
-    """Returns the state of a drive of which there is no poll document.
+    """Returns the state of a drive without a poll document.
 
     message: why there is none, as text for people.
     """
@@ -100,10 +100,10 @@ def silent_drive(place: Place, message: str) -> WatchedDrive:
 def completed_identity(
     identity: DriveIdentity, kernel: DeviceIdentity | None, known: KnownDrive | None
 ) -> DriveIdentity:
-    """Returns the identity of a drive, completed if it has no serial number.
+    """Returns the identity of a drive. Missing values are added if it has no serial number.
 
-    The missing values are taken from the kernel's identity if it has a serial number, else from the
-    inventory if the model is the same or unknown.
+    They are taken from the kernel's identity if that has a serial number. Otherwise they are taken
+    from the inventory, if the model is equal or unknown.
 
     kernel: the identity that the kernel reports; None means unknown.
     known: the drive that the inventory has at the address; None if there is none.

@@ -1,4 +1,4 @@
-"""Asks a running daemon for what `top` cannot measure: wear, temperature, errors and baselines."""
+"""Requests values that `top` cannot measure from a daemon: wear, temperature, errors, baselines."""
 
 import http.client
 import io
@@ -72,7 +72,7 @@ class DaemonPage:
     """The last answer of the daemon.
 
     Attributes:
-    drives: what the daemon knows, keyed by device; empty without an answer.
+    drives: the values of each drive, keyed by device; empty without an answer.
     note: why there is no answer, and what to do; else empty.
     """
 
@@ -94,7 +94,7 @@ class DaemonPage:
         self.note = ""
 
     def refresh(self, now: float) -> None:
-        """Asks the daemon if the last answer is old. Takes at most about a second.
+        """Requests a new answer if the last one is old. It takes at most about a second.
 
         now: the monotonic time.
         """
@@ -152,7 +152,7 @@ class DaemonPage:
 
 
 def parse(lines: Iterable[str]) -> dict[str, DaemonDrive]:
-    """Returns what a metrics page says about each drive, keyed by device."""
+    """Returns the values of each drive on a metrics page, keyed by device."""
     drives: dict[str, DaemonDrive] = {}
     for line in lines:
         if not line.startswith(_METRICS) or (found := _SAMPLE.fullmatch(line)) is None:

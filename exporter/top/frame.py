@@ -1,4 +1,4 @@
-"""What one refresh of `top` shows: the host, its drives, and their last five minutes. Pure."""
+"""Defines the values of one refresh of `top`: host, drives, and last five minutes. Pure."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +9,7 @@ from exporter.io.services import ServiceRate
 
 @dataclass(frozen=True, slots=True)
 class DaemonDrive:
-    """What a running daemon knows about one drive. None means unknown.
+    """The values of one drive from a running daemon. None means unknown.
 
     temperature_celsius: the temperature of the drive.
     used_ratio: the share of the rated endurance that is used; may exceed 1.
@@ -28,7 +28,7 @@ class DaemonDrive:
 
 @dataclass(frozen=True, slots=True)
 class DriveLine:
-    """One drive in the last interval. None means unknown, or no such request.
+    """One drive in the last interval. None means unknown, or that there were no such requests.
 
     roles: the purposes of the drive, such as "mysql-data".
     mountpoints: the mountpoints of its filesystems.
@@ -59,12 +59,13 @@ class Frame:
     """The state of a host at one time. None means unknown.
 
     clock: the local time as text. unix_time: the same time in seconds.
-    some_ratio, full_ratio: the shares of the last interval in which some task, and in which all
-        tasks waited for I/O.
-    hottest_cpu, softirq_ratio: the CPU with the most interrupts, and their share of its time.
-    iowait_ratio: the share of iowait of all CPUs.
+    some_ratio: the share of the last interval in which some task waited for I/O.
+    full_ratio: the share of the last interval in which all tasks waited for I/O.
+    hottest_cpu: the number of the CPU with the most interrupts.
+    softirq_ratio: the share of the time of this CPU that interrupts used.
+    iowait_ratio: the share of iowait in the time of all CPUs.
     observed_seconds: the length of the history, at most 300.
-    notes: what is missing, and what to do.
+    notes: sentences about missing values, and what to do.
     """
 
     host: str

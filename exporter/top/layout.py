@@ -1,4 +1,4 @@
-"""The whole screen of `top`: header, table, details of a drive, health, help and footer. Pure."""
+"""Builds the screen of `top`: header, table, details, health, help and footer. Pure."""
 
 import textwrap
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ _HELP = (
 
 
 def screen(frame: Frame, view: View, width: int, height: int) -> list[Line]:
-    """Returns exactly the lines that fit into a terminal, the header first, the footer last."""
+    """Returns `height` lines. The first line is the header, the last line is the footer."""
     shown = view.shown(frame.drives)
     position = view.position(shown)
     notes = _notes(frame, width)
@@ -75,7 +75,7 @@ def screen(frame: Frame, view: View, width: int, height: int) -> list[Line]:
 
 
 def report(frame: Frame, width: int) -> list[Line]:
-    """Returns the lines of `--once`: the table, and a line for each drive with I/O."""
+    """Returns the output of `--once`: the table, and a line for each drive with I/O."""
     view = View()
     shown = view.shown(frame.drives)
     lines = [header(frame, view, width), table.heading(width)]
@@ -145,7 +145,7 @@ def health(drives: Sequence[DriveLine], width: int) -> list[Line]:
 
 
 def summary(drive: DriveLine, frame: Frame, width: int, *, with_chart: bool = True) -> list[Line]:
-    """Returns a line about the last five minutes of a drive, and one about its services."""
+    """Returns two lines: the last five minutes of a drive, and its services."""
     known = drive.known
     parts = [_saturated(drive, frame)]
     if drive.slowdown is not None:
@@ -166,7 +166,7 @@ def summary(drive: DriveLine, frame: Frame, width: int, *, with_chart: bool = Tr
 
 
 def detail(drive: DriveLine, frame: Frame, width: int) -> list[Line]:
-    """Returns the lines about one drive."""
+    """Returns the lines with the details of one drive."""
     size = "" if drive.capacity_bytes is None else quantity(drive.capacity_bytes, "B")
     about = (drive.model or "model unknown", size, *drive.roles, *drive.mountpoints[:3])
     io, known = drive.now, drive.known

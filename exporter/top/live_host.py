@@ -73,7 +73,7 @@ class LiveHost:
     def frame(self, known: Mapping[str, DaemonDrive], notes: tuple[str, ...] = ()) -> Frame:
         """Returns the current values.
 
-        known: what a daemon knows, keyed by device.
+        known: the values from a daemon, keyed by device.
         notes: further notes.
         """
         wall = self._clock.wall()

@@ -1,8 +1,8 @@
-"""Owns the terminal while ``top`` runs: keys, size, signals, and restoring everything at the end.
+"""Controls the terminal while ``top`` runs: keys, size, signals, and the restored state at the end.
 
-The screen is drawn on the alternate screen of the terminal (xterm's private mode 1049), so the
-shell's text is unchanged afterwards. The terminal is restored at every end but SIGKILL: an
-exception, SIGTERM, SIGHUP, SIGINT, and while the program is stopped by Ctrl-Z.
+The screen is drawn on the alternate screen of the terminal (xterm's private mode 1049), so the text
+of the shell is unchanged afterwards. The terminal is restored after an exception, SIGTERM, SIGHUP
+and SIGINT, and while Ctrl-Z stops the program. It cannot be restored after SIGKILL.
 """
 
 import contextlib
@@ -44,7 +44,7 @@ _MAX_KEY_BYTES = 1024
 
 
 class Screen:
-    """Context manager that takes the terminal. Use it on the main thread.
+    """Context manager that controls the terminal. Use it on the main thread.
 
     keyboard, display: the file descriptors of the terminal.
 

@@ -1,4 +1,4 @@
-"""Lines of text whose parts have styles, and the numbers in them. Pure."""
+"""Builds lines of text whose parts have styles, and formats numbers. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ _ASCII = str.maketrans("▁▂▃▄▅▆▇█·×°›…–", "_.:-=+*#.xC>~
 
 
 def line(*parts: str | Span) -> Line:
-    """Returns a line; texts have no style."""
+    """Returns a line of these parts. A part that is a text has no style."""
     return tuple(part if isinstance(part, Span) else Span(part) for part in parts)
 
 
@@ -62,9 +62,9 @@ def as_text(
 ) -> list[str]:
     """Returns the lines as text of at most `width` columns, without spaces at their end.
 
-    Unprintable characters are escapes, so that no name can act on the terminal.
+    Unprintable characters are replaced by escapes, so that no name can control the terminal.
 
-    colour: with escape sequences for the styles.
+    colour: True adds escape sequences for the styles.
     unicode: False replaces all characters that are not ASCII.
     """
     texts = []
@@ -103,7 +103,7 @@ def compact(value: float | None) -> str:
 
 
 def milliseconds(seconds: float | None) -> str:
-    """Returns an await as a number of milliseconds, or with the unit s from 10 s on."""
+    """Returns an await in milliseconds without a unit; from 10 s on, in seconds with the unit."""
     if seconds is None:
         return "-"
     value = seconds * 1000
@@ -118,7 +118,7 @@ def percent(ratio: float | None) -> str:
 
 
 def joined(parts: Sequence[str], width: int, separator: str = "  ") -> str:
-    """Returns as many of the parts as fit, from the first one on."""
+    """Returns the first parts that fit into the width, as one text."""
     text = ""
     for part in parts:
         longer = f"{text}{separator}{part}" if text else part

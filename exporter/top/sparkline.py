@@ -1,4 +1,4 @@
-"""Draws a row of values with one character each. Pure."""
+"""Draws a row of values as characters of different height. Pure."""
 
 from collections.abc import Sequence
 
@@ -21,10 +21,10 @@ VERDICT_LETTERS = {
 
 
 def sparkline(values: Sequence[float], width: int) -> str:
-    """Returns `width` characters whose heights are the values, the last one at the right.
+    """Returns `width` characters whose heights show the values. The last value is at the right.
 
-    With more values than characters, each character is the largest of several values. With fewer,
-    the line begins with spaces.
+    If there are more values than characters, each character shows the largest of several values. If
+    there are fewer values, the line begins with spaces.
     """
     groups = _groups(len(values), width)
     heights = [max(values[begin:end]) for begin, end in groups]
@@ -35,7 +35,7 @@ def sparkline(values: Sequence[float], width: int) -> str:
 
 
 def verdict_strip(statuses: bytes, width: int) -> str:
-    """Returns `width` letters. Each is the most frequent verdict of its time other than none."""
+    """Returns `width` letters. Each letter is the most frequent bottleneck in its time."""
     letters, each = [], list(verdicts(statuses))
     for begin, end in _groups(len(each), width):
         found = [verdict for verdict in each[begin:end] if verdict is not Verdict.NONE]

@@ -1,8 +1,8 @@
-"""The table of drives, for 80 to 200 columns. Pure.
+"""Builds the table of drives, for terminals of 80 to 200 columns. Pure.
 
-80 columns have the numbers of the last interval. Wider terminals add, in this order: longer names,
-the await as a multiple of its baseline, temperature and wear, the throughput of five minutes, and
-the busiest services.
+A terminal of 80 columns shows the numbers of the last interval. A wider terminal also shows, in
+this order: longer names, the await as a multiple of its baseline, temperature and wear, the
+throughput of five minutes, and the busiest services.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class Widths:
 
 
 def widths(width: int) -> Widths:
-    """Returns the parts that fit into the width of a terminal."""
+    """Returns the widths of the parts for a terminal of this width."""
     numbers = 1 + sum(size for _, size in _NUMBERS)
     if width < 96:
         # Of the 28 columns at 80, the device keeps 9 and the verdict 8.
@@ -120,7 +120,7 @@ def row(drive: DriveLine, width: int, *, is_selected: bool) -> Line:
 
 
 def role_of(drive: DriveLine) -> str:
-    """Returns the roles of the drive, else its first mountpoint, else "-"."""
+    """Returns the roles of the drive. Without a role, its first mountpoint; without both, "-"."""
     return ", ".join(drive.roles) or next(iter(drive.mountpoints), "-")
 
 
@@ -145,18 +145,18 @@ def throughput(drive: DriveLine) -> list[float]:
 
 
 def slowdown(ratio: float | None) -> str:
-    """Returns the multiple of the baseline, without decimals below 1; "-" for None."""
+    """Returns the multiple of the baseline as text; "-" for None."""
     if ratio is None:
         return "-"
     return f"{compact(ratio)}×" if ratio >= 0.95 else "<1×"
 
 
 def temperature(drive: DriveLine) -> str:
-    """Returns the temperature with its unit; "-" if it is unknown."""
+    """Returns the temperature with its unit; "-" if unknown."""
     celsius = drive.known.temperature_celsius
     return "-" if celsius is None else f"{celsius:.0f}°C"
 
 
 def wear(drive: DriveLine) -> str:
-    """Returns the share of the rated endurance that is used; "-" if it is unknown."""
+    """Returns the used share of the rated endurance as text; "-" if unknown."""
     return percent(drive.known.used_ratio).replace(" ", "")

@@ -1,4 +1,4 @@
-"""What the user chose: order, filter, selected drive, and which parts are shown. Pure."""
+"""Defines the choices of the user: order, filter, selected drive, and shown parts. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -74,13 +74,13 @@ class View:
     """The choices of the user.
 
     order: the order of the drives.
-    only_verdicts: only drives with a bottleneck.
-    filter: only drives whose name, role or model contains this text.
-    is_typing: the user types the filter.
+    only_verdicts: True shows only drives with a bottleneck.
+    filter: only drives whose name, role or model contains this text are shown.
+    is_typing: True while the user types the filter.
     selected: the name of the selected drive; empty means the first one.
-    has_detail, has_health, has_help: which parts are shown.
-    is_paused: the numbers stand still.
-    has_ended: the user pressed q.
+    has_detail, has_health, has_help: True if the part is shown.
+    is_paused: True if the numbers are not updated.
+    has_ended: True after the user has pressed q.
     """
 
     order: Order = Order.VERDICT

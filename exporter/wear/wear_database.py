@@ -1,10 +1,10 @@
 """Stores wear observations in an SQLite file, and handles files that cannot be used.
 
-A wear observation contains the wear values that one report of a drive contained; it is one row of
-the file. The file uses a rollback journal and full synchronisation, the defaults of SQLite. After
-kill -9, a power cut, or on a full disk, a transaction is therefore either complete or absent. There
-are only a few transactions per day. A write-ahead log, with two more files and shared memory, would
-gain nothing.
+A wear observation contains the wear values of one report of a drive. It is one row of the file. The
+file uses a rollback journal and full synchronisation, the defaults of SQLite. After kill -9, a
+power cut, or on a full disk, a transaction is therefore either complete or absent. There are only a
+few transactions per day. A write-ahead log, with two more files and shared memory, would gain
+nothing.
 """
 
 import contextlib
@@ -287,7 +287,7 @@ class WearDatabase:
 
 
 def storable(seen: WearObservation) -> WearObservation:
-    """Returns the observation with None for values that are implausible or exceed 64 bits.
+    """Returns the observation. Values that are implausible or exceed 64 bits are replaced by None.
 
     Raises:
         ValueError: the time `at` of the observation is invalid.

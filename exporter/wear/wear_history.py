@@ -1,11 +1,12 @@
 """Keeps the wear of each drive over the last 400 days, for the wear-out estimate.
 
-The wear of a drive increases by one percent in weeks. The rate therefore cannot be seen in one
-scrape, and Prometheus rarely keeps data for long enough. A wear observation contains the wear
-values of one report of a drive. An observation that is stored is called a row. A drive has one row
-per day (UTC). When its wear level (the used part of the rated endurance) changes, two rows are
-added: the last observation of the old level, and the first one of the new level. Other observations
-are dropped.
+The wear of a drive needs weeks to increase by one percent, and Prometheus rarely keeps data for
+long enough to compute the rate.
+
+A wear observation contains the wear values of one report of a drive. A stored observation is called
+a row. A drive has one row per day (UTC). When its wear level (the used part of the rated endurance)
+changes, two rows are added: the last observation of the old level, and the first one of the new
+level. Other observations are dropped.
 """
 
 import logging
@@ -60,8 +61,8 @@ class _Drive:
     def after(self, seen: WearObservation) -> Iterator[WearObservation]:
         """Yields the rows to add for an observation, and records them as the last rows.
 
-        There is none, or the observation. If the level has changed, and the previous observation
-        was not stored yet, that one is yielded first.
+        These are no row, the observation, or the previous observation and the observation. The
+        previous observation is yielded if the level has changed and it was not stored yet.
         """
         last, self.seen = self.seen, seen
         used = self.used
@@ -104,9 +105,9 @@ class WearHistory:
         """Returns the history that is stored in a file. A missing file is created.
 
         A file that is damaged or has another version is renamed, and the next access creates an
-        empty one. If the file cannot be used for another reason, such as missing permissions, a
-        history is returned all the same: it keeps new rows in memory until the file can be used.
-        In both cases a warning is logged.
+        empty file. If the file cannot be used for another reason, such as missing permissions, the
+        returned history keeps new rows in memory until the file can be used. In both cases a
+        warning is logged.
 
         read_only: True for a command that runs at the same time as the daemon. The file is then
             neither created, changed nor renamed.
@@ -118,10 +119,10 @@ class WearHistory:
     def record(self, key: str, seen: WearObservation) -> bool:
         """Records an observation of a drive. Returns True if it has added a row.
 
-        `flush` writes the rows to the file. While an observation is earlier than the drive's last
-        row, it is dropped, because the clock was probably set back for a short time. After a day of
-        such observations, the later rows are dropped instead, because a clock that was ahead has
-        probably dated them.
+        `flush` writes the rows to the file. An observation that is earlier than the drive's last
+        row is dropped, because the clock was probably set back for a short time. After a day of
+        such observations, the later rows are dropped instead: the clock was probably ahead when
+        they were recorded.
 
         key: identifies the drive during its whole life (`inventory.KnownDrive`).
 
@@ -174,8 +175,8 @@ class WearHistory:
     def observations(self, key: str, former_key: str = "") -> tuple[WearObservation, ...]:
         """Returns a drive's rows in the order of time, followed by its last observation.
 
-        former_key: a key under which an earlier version stored the rows of several drives, of this
-            one too. Those that fit the first row of the present key precede it.
+        former_key: a key under which an earlier version stored the rows of this drive and of other
+            drives. The result begins with those of its rows that fit the first row of `key`.
         """
         own = self._own_observations(_name(key))
         if not former_key or not own:

@@ -1,8 +1,8 @@
 """Records wear observations and estimates wear-out, on a thread of its own.
 
 A wear observation contains the wear values of one report of a drive. The history of observations is
-a file. If the disk with this file hangs, it must block neither the metrics page nor the polls of
-other drives. Other threads therefore put observations into a queue, and one thread processes it.
+a file. If the disk with this file hangs, the metrics page and the polls must continue. Other
+threads therefore put observations into a queue, and one thread processes the queue.
 """
 
 import threading
@@ -52,8 +52,8 @@ class WearRecorder:
     Any thread may call `record`, `remaining` and `wake`, which do not block. One thread calls the
     other methods.
 
-    open_history: opens the history. It is called on that thread when the first drive reports wear,
-        because SQLite takes 2 MB of memory, and many hosts do not need it.
+    open_history: opens the history. It is called when the first drive reports wear, because SQLite
+        takes 2 MB of memory, and many hosts do not need it.
     keeps: False if the file belongs to another process. Rows are then not written.
     """
 
@@ -110,10 +110,10 @@ class WearRecorder:
         return missing_reason(seen, now, self._rules)
 
     def year(self, key: str) -> list[tuple[float, float]]:
-        """Returns when the wear of a drive changed in the last 400 days; empty if it is unknown.
+        """Returns when the wear of a drive changed in the last 400 days; empty if unknown.
 
-        The result contains Unix times and used ratios, as of the last estimate. Any thread may call
-        it: it reads no file.
+        The result contains pairs of Unix time and used ratio, as of the last estimate. Any thread
+        may call the method, because it reads no file.
         """
         known = self._estimated.get(key)
         return [] if known is None else list(known.year.points())

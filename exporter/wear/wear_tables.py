@@ -57,14 +57,14 @@ Rows = Mapping[str, Sequence[WearObservation]]
 def prepare(connection: sqlite3.Connection) -> None:
     """Applies SQLite settings, checks the file, and creates the tables if the file is empty.
 
-    A file that another user may have written can contain views, triggers, checks and computed
-    columns, which SQLite evaluates when the file is used. Therefore only a file with exactly the
-    tables of this module is used.
+    A file that another user has written may contain views, triggers, checks and computed columns,
+    which SQLite evaluates when the file is used. Only a file that contains exactly the tables of
+    this module is therefore used.
 
     Raises:
         sqlite3.Error: the file is not a database, is damaged, has other tables, or has another
             version.
-        MemoryError: it requires more memory than `_HEAP_BYTES`.
+        MemoryError: the file requires more memory than `_HEAP_BYTES`.
     """
     for setting in (
         *("cache_size = -128", "mmap_size = 0", "cell_size_check = ON"),
@@ -174,7 +174,7 @@ def rows(connection: sqlite3.Connection, key: str) -> list[tuple[Any, ...]]:
 
     A row contains the fields of `WearObservation`. A value that is not a number is None.
 
-    Raises: the exceptions of `prepare`. The owner of the file may have changed it since.
+    Raises: the exceptions of `prepare`, because the file may have been changed since.
     """
     with transaction(connection, "DEFERRED"):
         _check_tables(connection)

@@ -1,4 +1,4 @@
-"""The wear of a drive over a year in little memory, for the page of the drive. Pure."""
+"""Stores the wear of a drive over a year in little memory, for the page of the drive. Pure."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ _MOST_POINTS = 500
 
 
 class WearYear:
-    """The times at which the wear of a drive changed: 8 bytes for each.
+    """The times at which the wear of a drive changed. Each time takes 8 bytes.
 
     observations: the rows of one drive, in the order of time.
     """
@@ -29,6 +29,6 @@ class WearYear:
         self._numbers = array("f", (number for point in points[-_MOST_POINTS:] for number in point))
 
     def points(self) -> Iterator[tuple[float, float]]:
-        """Yields Unix times in seconds, precise to some minutes, and the used ratio at each."""
+        """Yields pairs of Unix time, precise to some minutes, and used ratio."""
         numbers = self._numbers
         return ((numbers[i] * DAY, numbers[i + 1]) for i in range(0, len(numbers), 2))

@@ -140,7 +140,7 @@ def _pid_file(data: bytes) -> None:
 def _read_command(data: bytes) -> None:
     for as_json in (False, True):
         out, stream = io.StringIO(), io.BufferedReader(io.BytesIO(data))
-        read_command.run((), as_json=as_json, out=out, standard_input=stream, environment={})
+        read_command.run((), as_json=as_json, out=out, standard_input=stream)
         assert out.getvalue() == printable(out.getvalue(), keep="\n")
 
 

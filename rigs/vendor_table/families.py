@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from exporter.drives.wear_formulas import unknown
 from exporter.drives.wear_table import STATISTICS_RULES, WEAR_RULES
 from exporter.drives.written_table import (
     GIB,
@@ -69,8 +70,8 @@ def _wear(make: str) -> str:
     rules = [rule for rule in WEAR_RULES if rule.make == make]
     return ", then ".join(
         "none"
-        if rule.formula == "unknown"
-        else f"{rule.attribute} {rule.formula}"
+        if rule.formula is unknown
+        else f"{rule.attribute} {rule.formula.__name__}"
         + (f"({rule.parameter})" if rule.parameter != 100 else "")
         for rule in rules
     )

@@ -3,8 +3,10 @@
 import dataclasses
 import io
 import json
+import os
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -84,9 +86,9 @@ def printed(
     **answers: Any,
 ) -> tuple[int, str]:
     out = out or io.StringIO()
-    environment = {"COLUMNS": COLUMNS} if COLUMNS else {}
     given = Answers(tuple(drives), **answers)
-    status = check.run(given, as_json=False, out=out, environment=environment)
+    with patch.dict(os.environ, {"COLUMNS": COLUMNS}):
+        status = check.run(given, as_json=False, out=out)
     return status, out.getvalue()
 
 
@@ -490,7 +492,8 @@ def test_a_span_has_one_unit(low: float, high: float, words: str) -> None:
 def test_colours_are_for_terminals_without_no_color() -> None:
     def shown(out: io.StringIO, **environment: str) -> str:
         sick = Answers((drive(changed(spare_ratio=0.05)),))
-        check.run(sick, as_json=False, out=out, environment=environment)
+        with patch.dict(os.environ, environment, clear=True):
+            check.run(sick, as_json=False, out=out)
         return out.getvalue()
 
     assert "\x1b[31mSSD CRITICAL\x1b[0m" in shown(Terminal())
@@ -503,7 +506,7 @@ def test_colours_reach_a_terminal_through_the_stream_that_escapes_other_texts() 
     terminal = Terminal()
     out: Any = PrintableStream(terminal)
     sick = drive(changed(spare_ratio=0.05))
-    check.run(Answers((sick,)), as_json=False, out=out, environment={})
+    check.run(Answers((sick,)), as_json=False, out=out)
     assert "\x1b[31mSSD CRITICAL\x1b[0m" in terminal.getvalue()
 
 

@@ -7,6 +7,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -74,10 +75,8 @@ def read(
     """What `read` prints for standard input."""
     out = io.StringIO() if out is None else out
     data = b"".join(c.encode() if isinstance(c, str) else c for c in contents)
-    environment = {"COLUMNS": str(width)}
-    read_command.run(
-        [], as_json=as_json, out=out, standard_input=stream(data), environment=environment
-    )
+    with patch.dict(os.environ, {"COLUMNS": str(width)}):
+        read_command.run([], as_json=as_json, out=out, standard_input=stream(data))
     return out.getvalue()
 
 

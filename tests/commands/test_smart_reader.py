@@ -199,7 +199,7 @@ def test_an_emmc_is_checked_without_a_poll(host: Host) -> None:
     ]
     assert "steps of 10 %" in emmc.wearout_missing
     out = io.StringIO()
-    assert Status.WARNING == check.run(host.answers, as_json=False, out=out, environment={})
+    assert Status.WARNING == check.run(host.answers, as_json=False, out=out)
     assert f"SSD WARNING - mmcblk0 FLW032: {text}\n" in out.getvalue()
     assert "  80-90 %  " in out.getvalue()
 

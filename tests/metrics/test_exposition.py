@@ -20,9 +20,10 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from prometheus_client.utils import floatToGoString
 
 from exporter.families import catalogue, disk_families
-from exporter.families.desc import Buckets, MetricDesc, Sample, SampleBlock, each_sample
+from exporter.families.desc import Buckets, MetricDesc, Sample, SampleBlock
 from exporter.metrics.exposition import render
 from exporter.runtime.printable import printable
+from tests.metrics.page import each_sample
 
 GAUGE = MetricDesc("ssd_test_ratio", 'A "gauge" with a \\ backslash.', ("device", "op"))
 COUNTER = MetricDesc("ssd_test_bytes_total", "A counter.", ("device",), "counter")

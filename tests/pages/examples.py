@@ -253,7 +253,7 @@ def one(shift: int = 0) -> HostView:
     mysql = facts(
         "nvme0n1",
         roles=("mysql-data", "mysql-redo"),
-        mounts=(Mounted("/var/lib/mysql", "ext4", used_ratio=0.61, size_bytes=983_000_000_000),),
+        mounts=(Mounted("/var/lib/mysql", "ext4", used_ratio=0.61),),
     )
     return host(
         "db1.example.net", [(mysql, columns(load, 1, SAMPLES, shift), ())], number=10_000 + shift
@@ -273,7 +273,7 @@ def one_in_trouble(shift: int = 0) -> HostView:
         "nvme0n1",
         smart,
         roles=("mysql-data", "mysql-redo"),
-        mounts=(Mounted("/var/lib/mysql", "ext4", used_ratio=0.61, size_bytes=983_000_000_000),),
+        mounts=(Mounted("/var/lib/mysql", "ext4", used_ratio=0.61),),
     )
     return host(
         "db1.example.net",

@@ -5,20 +5,21 @@ import json
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.config.settings import Settings
+from exporter.config.settings import Paths, Settings
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.io.recent_activity import SAMPLES
 from exporter.io.services import ServiceRate
 from exporter.io.survey import TopologySurvey
 from exporter.pages.live_pages import LivePages
 from exporter.pages.live_site import POLICY, LiveSite
-from exporter.pages.snapshot import PageSources, SnapshotReader
+from exporter.pages.snapshot import SnapshotReader
 from exporter.pages.views import HostView
 from exporter.smart.polling.poll_document import Heartbeat
 from exporter.web.http_message import BadRequest, Request, Response, parse_request
@@ -195,8 +196,8 @@ def test_values_come_from_the_sampler(tmp_path: Path) -> None:
         its.waiting(number / 2)
         disk = grown(disk, **second)._replace(io_now=32)
         its.disks(disk).tick()
-    sources = sources_of(its)
-    view = SnapshotReader(sources).read()
+    reader = snapshots(its)
+    view = reader.read()
     (sdx,) = view.drives
     assert sdx.now is not None
     assert "device" == sdx.verdict.value
@@ -206,7 +207,7 @@ def test_values_come_from_the_sampler(tmp_path: Path) -> None:
     assert 6 == view.now.window == len(sdx.now.written_column)
     assert "sdx is at its limit. sdx needs attention." == view.sentence
     its.tick()
-    assert 0.0 == SnapshotReader(sources).read().now.transferred[-1]
+    assert 0.0 == reader.read().now.transferred[-1]
 
 
 class NoAgent:
@@ -221,19 +222,20 @@ class NoAgent:
         return []
 
 
-def sources_of(its: Machine, **more: Any) -> PageSources:
-    settings = Settings()
-    survey = TopologySurvey(settings, its.clock, its.collector_status, lambda _drives: None)
-    known = PageSources(
-        settings=lambda: settings,
+def snapshots(
+    its: Machine, health: Any = None, problem: str = "", root: Path = Path("/nonexistent")
+) -> SnapshotReader:
+    settings = Settings(path=Paths(rootfs=root))
+    sources: Any = SimpleNamespace(
+        settings=settings,
         sampler=its.sampler,
-        survey=survey,
-        health=None,
+        survey=TopologySurvey(settings, its.clock, its.collector_status, lambda _drives: None),
+        services=SimpleNamespace(rates={}),
+        health=health,
         clock=its.clock,
         collector_status=its.collector_status,
-        problem=lambda: "",
     )
-    return replace(known, **more)
+    return SnapshotReader(sources, lambda: problem)
 
 
 def running(tmp_path: Path) -> Machine:
@@ -250,23 +252,24 @@ def test_a_missing_agent_is_an_entry_of_the_list(tmp_path: Path) -> None:
     its = running(tmp_path)
     wall = its.clock.wall()
     for heartbeat in (None, Heartbeat(wall - 1000, 15.0)):
-        view = SnapshotReader(sources_of(its, health=NoAgent(heartbeat))).read()
+        view = snapshots(its, NoAgent(heartbeat)).read()
         (todo,) = view.todos
         assert "systemctl start ssd-smart-agent" in todo.action
         assert "No SMART data." in answer(site(view), "/").body.decode()
     alive = NoAgent(Heartbeat(wall - 10, 15.0))
-    assert () == SnapshotReader(sources_of(its, health=alive)).read().todos
+    assert () == snapshots(its, alive).read().todos
 
 
 def test_the_heading_names_the_system(tmp_path: Path) -> None:
-    view = SnapshotReader(sources_of(running(tmp_path), system="Debian <12>")).read()
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/os-release").write_text('PRETTY_NAME="Debian <12>"')
+    view = snapshots(running(tmp_path), root=tmp_path).read()
     assert "Debian <12>" == view.facts[0]
     assert "Debian &lt;12&gt; · Linux " in answer(site(view), "/").body.decode()
 
 
 def test_a_sampler_that_stopped_is_the_first_entry(tmp_path: Path) -> None:
-    stopped = sources_of(running(tmp_path), problem=lambda: "no sample for 12 seconds")
-    (todo,) = SnapshotReader(stopped).read().todos
+    (todo,) = snapshots(running(tmp_path), problem="no sample for 12 seconds").read().todos
     assert "No sample for 12 seconds." == todo.text
     assert todo.status.name == "CRITICAL"
 

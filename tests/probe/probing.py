@@ -129,7 +129,7 @@ class Rig:
     def begin(self, *paths: Path) -> "Rig":
         """Start the daemon. paths: the probed directories; the default is `path`."""
         seen = replace(self.topology(), servers=self.servers)
-        context = ProbeContext(
+        self.context = ProbeContext(
             proc=self.host.proc,
             sys=self.host.sys.root,
             topology=lambda: seen,
@@ -145,7 +145,7 @@ class Rig:
                 path,
                 self.profiles,
                 schedule=ProbeSchedule(self.profiles, first),
-                context=context,
+                context=self.context,
                 clock=self.clock,
                 rounds=self.rounds,
             )

@@ -16,7 +16,7 @@ from exporter.config.profiles import PROFILES
 from exporter.probe.fio import Fio
 from exporter.probe.fio_run import RunOutcome, run_fio
 from exporter.probe.gate import GuardSample, Reason
-from exporter.probe.host_lock import HostLock
+from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.production_load import GuardSampler
 from exporter.programs.child import End, Finished
 from tests.fakes import FakeClock
@@ -85,7 +85,7 @@ def ended(place: Path, since: float, share: float, limit: float = 30.0) -> tuple
         (PROFILES["slc"],),
         place / "file",
         lock=cast("HostLock", Lock()),
-        started=lambda _pid: None,
+        pid_file=ProbePidFile(place),
         sampler=sampler,
         avail=lambda: None,
         rules=GateRules(),

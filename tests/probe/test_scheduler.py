@@ -117,16 +117,21 @@ def test_the_rounds_survive_a_restart(rig: Rig) -> None:
     assert _phase(rig) is SteadyPhase.STEADY
 
 
+def keep_busy(rig: Rig, number: int) -> None:
+    """Advance the clock to the next probe. The device is busy in the ten seconds before it."""
+    rig.busy_seconds = 1000.0 * number
+    rig.clock.advance(FIRST)
+    rig.directories[0].locate()
+    rig.directories[0].record_load()
+    rig.busy_seconds += 10.0
+    rig.clock.advance(10.0)
+
+
 def test_a_busy_device_is_skipped_until_a_minimal_run(rig: Rig) -> None:
     rig.rules = replace(rig.rules, forced_after_skips=2)
     rig.begin()
     for number in range(3):
-        rig.busy_seconds = 1000.0 * number
-        rig.clock.advance(FIRST)
-        rig.directories[0].locate()
-        rig.directories[0].record_load()
-        rig.busy_seconds += 10.0
-        rig.clock.advance(10.0)
+        keep_busy(rig, number)
         rig.probe.run_due()
     assert {Reason.BUSY: 2} == rig.skipped()
     assert [ALL] == rig.fio.ran
@@ -140,12 +145,7 @@ def test_a_minimal_run_that_the_guard_ends_is_followed_by_another_one(rig: Rig) 
     for number in range(3):
         rig.fio.seconds = 10.0 if number == 1 else 0.0
         rig.drive_condition = DriveCondition()
-        rig.busy_seconds = 1000.0 * number
-        rig.clock.advance(FIRST)
-        rig.directories[0].locate()
-        rig.directories[0].record_load()
-        rig.busy_seconds += 10.0
-        rig.clock.advance(10.0)
+        keep_busy(rig, number)
         crowd = "259 0 nvme0n1 0 0 0 0 0 0 0 0 30 0 0 0 0 0 0 0 0\n"
         rig.fio.meanwhile = lambda row=crowd: rig.host.write("diskstats", row)  # type: ignore[misc]
         rig.fio.ended = 0
@@ -175,12 +175,7 @@ def test_a_profile_that_writes_the_whole_file_gets_no_minimal_run(rig: Rig, name
     rig.profiles = [replace(PROFILES[name], size_bytes=2 * MIB, interval_seconds=FIRST)]
     rig.begin()
     for number in range(4):
-        rig.busy_seconds = 1000.0 * number
-        rig.clock.advance(FIRST)
-        rig.directories[0].locate()
-        rig.directories[0].record_load()
-        rig.busy_seconds += 10.0
-        rig.clock.advance(10.0)
+        keep_busy(rig, number)
         rig.probe.run_due()
     assert {Reason.BUSY: 4} == rig.skipped(name)
     assert [] == rig.fio.ran

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.config.profiles import MIB, PROFILES, Profile
+from exporter.linux.diskstats import SECTOR_BYTES, DiskStats
 from exporter.probe import slc_results, slc_watch
 from exporter.probe.cache_cliff import TraceSample
 from exporter.probe.cliff_result import CacheCliff, CliffResult
@@ -19,6 +20,7 @@ from exporter.probe.write_counters import WriteCounters, written_bytes
 from exporter.programs.child import End, Finished
 from exporter.runtime.errors import ParseError
 from tests.fakes import FakeClock
+from tests.io.records import NEW
 from tests.probe.probing import Rig
 
 SLC = replace(PROFILES["slc"], size_bytes=1024 * MIB)
@@ -77,6 +79,12 @@ class WritingFio:
         self.end()
 
 
+def disk(written_bytes: int, read_bytes: int = 0) -> DiskStats:
+    """The counters of a device, which count sectors."""
+    written, read = written_bytes // SECTOR_BYTES, read_bytes // SECTOR_BYTES
+    return NEW._replace(written_sectors=written, read_sectors=read)
+
+
 class Watching:
     """A watched fake fio, and the writes that were reported."""
 
@@ -93,12 +101,12 @@ class Watching:
             self.clock,
             stop_condition=lambda _profile, _file: self._observe,
             on_end=self.over.append,
-            device_bytes=self._device_bytes,
+            device=self._device,
             proc=place,
         )
 
-    def _device_bytes(self, _file: Path) -> int | None:
-        return None if self.before is None else self.before + int(self.inner.written)
+    def _device(self, _file: Path) -> DiskStats | None:
+        return None if self.before is None else disk(self.before + int(self.inner.written))
 
     def _observe(self, sample: TraceSample) -> bool:
         self.seen.append(sample)
@@ -263,10 +271,8 @@ class Scheduled(Rig):
         self.slc = ScheduledSlc(
             place / state,
             self.directories,
-            clock=self.clock,
-            proc=self.host.proc,
-            topology=self.topology,
-            identity=lambda device: f"serial of {device}",
+            self.clock,
+            self.context,
         )
         self.file = self.path / "file"
 
@@ -345,26 +351,26 @@ def test_other_runs_of_the_daemon_are_not_changed(tmp_path: Path) -> None:
 def test_the_bytes_of_other_processes_are_those_of_the_device_without_those_of_fio(
     tmp_path: Path,
 ) -> None:
-    written, read = [1000], [500]
-    counters = WriteCounters(tmp_path / "io", lambda: written[0], lambda: read[0])
+    written, read = [10240], [5120]
+    counters = WriteCounters(tmp_path / "io", lambda: disk(written[0], read[0]))
     (tmp_path / "io").write_text("write_bytes: 0\n")
     assert (0, 0.0) == (counters.count(), counters.others_bytes())
     (tmp_path / "io").write_text("write_bytes: 4096\n")
-    written[0] += 4096 + 300
-    read[0] += 70
-    assert (4096, 370.0) == (counters.count(), counters.others_bytes())
+    written[0] += 4096 + 1024
+    read[0] += 512
+    assert (4096, 1536.0) == (counters.count(), counters.others_bytes())
     assert (4096, 0.0) == (counters.count(), counters.others_bytes())
 
 
 def test_the_bytes_of_other_processes_are_unknown_if_only_the_device_is_counted(
     tmp_path: Path,
 ) -> None:
-    written = [1000]
-    counters = WriteCounters(tmp_path / "io", lambda: written[0])
+    written = [1024]
+    counters = WriteCounters(tmp_path / "io", lambda: disk(written[0]))
     for _ in range(3):
         counters.count()
         assert counters.others_bytes() == 0.0
-        written[0] += 9000
+        written[0] += 9216
     assert counters.is_device_total
 
 

@@ -1,1 +1,1 @@
-"""The commands `enable-probes` and `disable-probes`: everything that scheduled probes need."""
+"""The commands `enable-probes` and `disable-probes`, which configure scheduled probes."""

@@ -1,7 +1,7 @@
 """``ssd-exporter disable-probes``: stops scheduled probes, and undoes `enable-probes`.
 
-The drop-in is changed first and removed last. Until then it names the directories, so that the next
-call completes one that was killed.
+The drop-in is changed first and removed last. In between it contains the names of the directories.
+If the command is killed, the next call reads them and completes the work.
 """
 
 import argparse
@@ -19,10 +19,10 @@ from exporter.runtime.errors import ConfigError
 
 
 def run(files: SetupFiles, runner: Runner, out: TextIO, *, dry_run: bool) -> int:
-    """Disable scheduled probes. Returns the exit status 0.
+    """Disables scheduled probes. Returns the exit status 0.
 
-    The setting, the drop-in and the directories of `enable-probes` are removed. The budget of
-    written bytes stays, because the drive stays worn.
+    The setting, the drop-in and the directories of `enable-probes` are removed. The record of
+    written bytes is kept, because the wear of the drive remains.
 
     dry_run: print what would change, and change nothing.
 

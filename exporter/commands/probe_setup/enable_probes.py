@@ -1,9 +1,9 @@
 """``ssd-exporter enable-probes [DIR]``: sets up everything that scheduled probes need.
 
-It writes the drop-in of the unit, creates a private directory, writes the setting, runs a first
-probe and restarts the exporter. If it is repeated, it changes nothing. If it was killed, the next
-call completes it: the drop-in is written first and names the directories, and the start time of the
-unit shows whether it has read its files.
+The command writes the drop-in of the unit, creates a private directory, writes the setting, runs a
+first probe and restarts the exporter. A second call changes nothing. If the command is killed, the
+next call completes the work: the drop-in, which is written first, contains the names of the
+directories, and the start time of the unit shows whether the unit has read its files.
 """
 
 import argparse
@@ -70,10 +70,10 @@ def run(
     runner: Runner,
     out: TextIO,
 ) -> int:
-    """Enable scheduled probes. Returns the exit status.
+    """Enables scheduled probes. Returns the exit status.
 
-    The status is 0 if probes are enabled and the first one ran, and 3 if only the first one did not
-    run.
+    The status is 0 if probes are enabled and the first probe ran. It is 3 if probes are enabled but
+    the first probe did not run.
 
     Raises:
         ConfigError: nothing was changed, or a file could not be written. The message says which.
@@ -128,9 +128,9 @@ def run(
 
 
 def yearly_bytes(profiles: Sequence[Profile], budget_bytes_per_day: int) -> int:
-    """Returns the largest number of bytes that these profiles write in a year, to one drive.
+    """Returns the largest number of bytes that these profiles write to one drive in a year.
 
-    It includes what the filesystem adds. The daily budget limits it.
+    The number includes the writes of the filesystem itself. The daily budget limits it.
     """
     scheduled = (profile for profile in profiles if profile.interval_seconds)
     written = sum(

@@ -40,9 +40,9 @@ def restart(files: SetupFiles, runner: Runner) -> str:
 
 
 def forget_drop_in(files: SetupFiles, runner: Runner) -> None:
-    """Makes systemd read the drop-in again, which has no settings any more.
+    """Makes systemd read the drop-in after its settings were removed.
 
-    An error is ignored: systemd then only prints a warning about the changed file.
+    An error is ignored, because systemd then only prints a warning about the changed file.
     """
     if files.has_systemd:
         with contextlib.suppress(CommandError):

@@ -33,11 +33,11 @@ def mysql_places(
 ) -> Places:
     """Returns a directory for probes on each filesystem that MySQL stores data or redo logs on.
 
-    A directory is beside a data directory and never inside one, because MySQL may take it for a
-    database, and because the user of the exporter may not enter it.
+    A returned directory is never inside a data directory: MySQL could use it as a database, and the
+    user of the exporter may not enter a data directory.
 
-    is_directory: returns True if a directory exists on the host. In a container, MySQL has other
-        paths.
+    is_directory: returns True if a directory exists on the host. The paths of a MySQL in a
+        container may not exist there.
     refusal: returns why a place for the role of a server is not used; empty if it may be used.
     """
     ordered = sorted(

@@ -52,7 +52,7 @@ def configured_directories(text: str) -> tuple[Path, ...]:
 
 
 def managed_directories(text: str) -> tuple[Path, ...]:
-    """Returns the directories in the line of `enable-probes`; empty if there is none."""
+    """Returns the directories that `enable-probes` has written to the text; empty if none."""
     for line in text.splitlines():
         if line.startswith("directory") and line.endswith(MARK):
             value = _parsed(line).get("directory")

@@ -1,9 +1,9 @@
 """Writes the files and directories of scheduled probes.
 
 The configuration file and the drop-in of the unit are in directories of root. The probe directory
-may be below a directory of another user, who can replace names in it at any time. Such a path is
-therefore opened component by component without following links, and an owner is changed only
-through the descriptor of a new, empty directory.
+may be below a directory of another user, who can replace files in that directory at any time. Such
+a path is therefore opened one component after the other, without following links. The owner of a
+directory is changed only through the descriptor of a new, empty directory.
 """
 
 import contextlib
@@ -63,10 +63,10 @@ class SetupFiles:
 
 
 def require_writable(files: SetupFiles) -> None:
-    """Checks that this process may write the files, before anything is created.
+    """Checks that this process may write the files. It creates nothing.
 
     Raises:
-        ConfigError: it may not.
+        ConfigError: this process may not write a file.
     """
     for path in (files.config, files.drop_in):
         nearest = path.parent
@@ -171,8 +171,8 @@ def require_own_drop_in(path: Path) -> None:
 def opened_parent(directory: Path) -> Iterator[int]:
     """Context manager that yields a descriptor of the parent of a directory.
 
-    No component of the path may be a link, because the owner of the directory that contains a link
-    can change it at any time.
+    No component of the path may be a link: the owner of the directory with the link could change
+    the link at any time.
 
     Raises:
         ConfigError: a component is missing or a link, or cannot be opened.
@@ -199,12 +199,13 @@ def opened_parent(directory: Path) -> Iterator[int]:
 def create_directory(directory: Path, state: Path, *, is_ours: bool = False) -> bool:
     """Creates a private directory for the owner of the state directory.
 
-    Returns False if it exists and belongs to that owner.
+    Returns False if the directory exists and belongs to that owner.
 
-    is_ours: an earlier call may have been killed before it changed the owner of the directory.
+    is_ours: True if an earlier call may have created the directory and was killed before it changed
+        the owner.
 
     Raises:
-        ConfigError: it cannot be created, or something else exists at this path.
+        ConfigError: the directory cannot be created, or another file exists at this path.
     """
     owner = privileges.foreign_owner(state)
     user = os.geteuid() if owner is None else owner[0]
@@ -236,7 +237,7 @@ def require_reachable(directory: Path, state: Path) -> None:
     """Checks that the daemon's user may enter the parent of a directory.
 
     Raises:
-        ConfigError: it may not.
+        ConfigError: the user may not enter the parent.
     """
     with privileges.as_owner(state):
         is_reachable = os.access(directory.parent, os.X_OK, effective_ids=True)
@@ -250,11 +251,11 @@ def require_reachable(directory: Path, state: Path) -> None:
 def require_owners(directory: Path, owners: Collection[int]) -> None:
     """Checks that all directories above a directory belong to one of these users.
 
-    Any other owner could replace what is in his directory. The first directory that does not belong
-    to them is named.
+    Another user could replace files in a directory of his own.
 
     Raises:
-        ConfigError: one belongs to another user, or cannot be read.
+        ConfigError: a directory belongs to another user or cannot be read. The message contains the
+            first such directory.
     """
     for above in reversed(directory.parents):
         try:
@@ -268,7 +269,7 @@ def require_owners(directory: Path, owners: Collection[int]) -> None:
 def remove_directory(directory: Path) -> str:
     """Removes a probe directory with its probe files.
 
-    Returns why it was not removed, as text for people; empty if it is gone.
+    Returns why the directory was not removed, as text for people; empty if it was removed.
     """
     try:
         with opened_parent(directory) as parent:

@@ -1,11 +1,12 @@
 """Compares the lifetime counters of successive reports of one drive. Pure.
 
-A counter of a drive does not fall, and it grows by no more than the elapsed time allows. If one
-does otherwise, a part of the report is wrong, and the other counters may be wrong too: none of the
-counters is used. If several do, it is the report of another drive, or no report: no value is used.
+A lifetime counter of a drive does not decrease, and its increase is limited by the elapsed time. If
+one counter violates this, a part of the report is wrong. The other counters may be wrong too, so no
+counter is used. If several counters violate it, the report is invalid or of another drive, so no
+value is used.
 
-A firmware update, a secure erase or a replaced controller board really sets counters back. So a
-value that three successive polls confirm is the new one to continue.
+A firmware update, a secure erase or a replaced controller board resets counters. A value that three
+successive polls confirm is therefore accepted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -93,7 +94,7 @@ class _Held:
 
 
 class Continuity:
-    """The lifetime counters of one drive, as they were last accepted."""
+    """The last accepted lifetime counters of one drive."""
 
     __slots__ = ("_accepted", "_epochs", "_held")
 
@@ -103,7 +104,7 @@ class Continuity:
         self._epochs: dict[str, int] = {}
 
     def checked(self, health: DriveHealth, at: float) -> DriveHealth:
-        """Returns the health without the values that do not continue the previous ones.
+        """Returns the health without the values that contradict the previous ones.
 
         health: the health of the newest report. at: when it was read, in seconds of Unix time.
         """

@@ -2,8 +2,8 @@
 
 smartctl reports a drive as failed for any bit of the NVMe critical warning, for any attribute at
 its threshold, and for any informational exception of SCSI. Some of these only mean that the rated
-endurance is used up, that the drive is hot, or nothing about its flash. Alerts, `check`, the pages
-and the journal use this module, so that all have the same severity.
+endurance is used up, or that the drive is hot. Others do not concern the flash. Alerts, `check`,
+the pages and the journal use this module, so that all have the same severity.
 """
 
 import re
@@ -64,8 +64,8 @@ _SENSE_NO_FAILURE = frozenset(
 def failure_cause(health: DriveHealth) -> FailureCause | None:
     """Returns why the drive reports a failure.
 
-    None if it reports none, and if it reports no assessment. A report that the other values do not
-    explain is `FAILING`.
+    None if the drive reports no failure or no assessment of its health. `FAILING` if the other
+    values do not explain the failure.
     """
     bits = {name for name, is_set in health.critical_warnings.items() if is_set}
     if health.healthy is None or (health.healthy and not bits):
@@ -88,7 +88,7 @@ def predicts_failure(health: DriveHealth) -> bool | None:
 
 
 def worn_out_text(health: DriveHealth) -> str:
-    """Returns what a worn-out drive reports, as text for people, in which "its" is the drive's."""
+    """Returns what a worn-out drive reports, as text for people. "its" refers to the drive."""
     used, spare = health.endurance, health.spare_ratio
     share = "" if used is None else f" ({used.used_ratio * 100:.0f} % used)"
     rest = [f"spare {spare * 100:.0f} %"] if spare is not None else []
@@ -98,13 +98,13 @@ def worn_out_text(health: DriveHealth) -> str:
 
 
 def is_wear(attribute: AtaAttribute) -> bool:
-    """True if the name of the attribute says that it counts down the rated endurance."""
+    """True if the name of the attribute means endurance or erase cycles."""
     named = _WEAR_NAME.fullmatch(attribute.name) is not None
     return named and _NO_WEAR_NAME.search(attribute.name) is None
 
 
 def is_temperature(attribute: AtaAttribute) -> bool:
-    """True if the name of the attribute says that it is a temperature."""
+    """True if the name of the attribute means a temperature."""
     return _TEMPERATURE_NAME.search(attribute.name) is not None
 
 

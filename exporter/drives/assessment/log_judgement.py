@@ -1,9 +1,9 @@
 """Judges each log of a SMART report as a whole, before its values are read. Pure.
 
-A drive that fails, a bridge or a controller can return a log of ones, of zeros, of a pattern or of
-random bytes. In such a log single fields may be in range, so fields are not judged alone: if
-several independent fields are impossible, no value of the log is used. A single impossible field
-is not used, and the others are.
+A failing drive, a bridge or a controller can return a log that consists of ones, zeros, a pattern
+or random bytes. Some fields of such a log may be in range. Therefore no value of a log is used if
+several independent fields are impossible. If only one field is impossible, the other fields are
+used.
 """
 
 from collections.abc import Mapping, Sequence
@@ -129,7 +129,7 @@ _NO_SENSOR = (0, -273)
 
 @dataclass(frozen=True, slots=True)
 class LogJudgement:
-    """What of a report is not used.
+    """The values of a report that are not used.
 
     hidden: the paths of the values that are removed from the report.
     rejected: the reasons, one record for each value, or one for each log that is invalid.
@@ -158,9 +158,9 @@ class _Impossible:
 
 
 def log_judgement(fields: Fields, identity: DriveIdentity) -> LogJudgement:
-    """Returns what of the report is not used, because it is impossible.
+    """Returns the values of the report that are impossible.
 
-    fields: the smartctl report. No fault is recorded.
+    fields: the smartctl report. No fault is recorded in it.
     """
     quiet = Fields(fields.report)
     if identity.protocol is Protocol.NVME:
@@ -185,9 +185,9 @@ def without(report: Json, paths: Sequence[tuple[str, ...]]) -> Json:
 
 
 def invalid(log: str, reason: str) -> RejectedValue:
-    """Returns the record that stands for all values of a log.
+    """Returns the record for an invalid log. It represents all values of the log.
 
-    log: the name of the log. reason: what shows that it is invalid.
+    log: the name of the log. reason: why the log is invalid, as text for people.
     """
     text = f"the SMART log is invalid: {reason}"
     return RejectedValue("available", 0.0, log, text, RejectionKind.LOG_INVALID)
@@ -198,9 +198,10 @@ def unusable(
 ) -> DriveHealth:
     """Returns the health of a report of which no value is used.
 
-    It keeps what is not in a log of the drive: the power mode, the link, and what smartctl says.
+    It contains only the values that are not from a log of the drive: the power mode, the link, and
+    smartctl's messages and exit status.
 
-    statement: what `invalid` returns. rejected: the other values that are not used.
+    statement: the result of `invalid`. rejected: the other values that are not used.
     """
     return DriveHealth(
         power_mode=health.power_mode,

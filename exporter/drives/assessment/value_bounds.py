@@ -1,7 +1,7 @@
-"""Finds values that no drive of this age, capacity and link can have. Pure.
+"""Finds values that are impossible for the age, the capacity and the link of the drive. Pure.
 
-The values are judged after they are read, the same way for all protocols. A value that exceeds its
-bound is not used; the others are.
+The values are checked after they are read, in the same way for all protocols. A value outside its
+bounds is not used. The other values are used.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ _TIMES = {
 
 
 def bounded(health: DriveHealth, identity: DriveIdentity, link: ReportedLink) -> DriveHealth:
-    """Returns the health without the values that are impossible; they are in `rejected`."""
+    """Returns the health. Impossible values are removed and listed in its `rejected`."""
     judged = _without_impossible_age(health, identity)
     found = dict(_impossible(judged, identity, link))
     if not found:

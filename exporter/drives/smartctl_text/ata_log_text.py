@@ -76,7 +76,7 @@ _SCT = tuple(
 
 
 def put_ata_logs(report: Report, lines: Sequence[str]) -> None:
-    """Add the logs of an ATA drive to its report.
+    """Adds the logs of an ATA drive to its report.
 
     lines: the lines of the text, as `text_report` prepares them.
     """

@@ -1,7 +1,7 @@
 """Computes the 48-bit raw value of an ATA attribute from the text that smartctl prints for it.
 
 The drive database selects a format per attribute (`ata_format_attr_raw_value` in atacmds.cpp). The
-text does not name the format, but most formats can be told apart:
+text does not name the format, but most formats differ:
 
 ==============================  ======================================================
 text                            raw value
@@ -24,10 +24,10 @@ text                            raw value
 30.5                            ten times the temperature (temp10x)
 ==============================  ======================================================
 
-"14 (Min/Max 3/52)" and "14 (Min/Max 3/52 #7)" are the first number, because the higher bytes have
-several layouts. Every other text has no raw value: a part of its numbers would be another number.
-An example is "5/1234" of other attributes: the number of bits of the second number is unknown. Some
-hard disks count half minutes (halfmin2hour) and print the same text as those that count minutes.
+The raw value of "14 (Min/Max 3/52)" and of "14 (Min/Max 3/52 #7)" is the first number, because the
+higher bytes have several layouts. Every other text has no raw value. An example is "5/1234" of
+other attributes: the number of bits of the second number is unknown. Some hard disks count half
+minutes (halfmin2hour), but print the same text as hard disks that count minutes.
 """
 
 import re
@@ -101,7 +101,7 @@ def leading_number(text: str) -> int | None:
 def power_on_time(text: str) -> PowerOn | None:
     """Returns the power-on time that smartctl reads from the raw text of attribute 9.
 
-    None if smartctl reads none, because the format is not one of a time or the value is too large.
+    None if the text is not a time, or if the value is too large.
     """
     match = _HOURS_MINUTES.match(text)
     if match is not None and raw_value(text) is not None:

@@ -175,7 +175,7 @@ def _self_test(row: re.Match[str]) -> Report:
 
 
 def _put_ports(report: Report, lines: Sequence[str]) -> None:
-    """Add the rate and the error counters of each phy. A port consists of one or more phys."""
+    """Adds the rate and the error counters of each phy. A port consists of one or more phys."""
     ports = 0
     port: Report = {}
     phy: Report = {}

@@ -1,7 +1,7 @@
 """Reads numbers and `name: value` lines of smartctl's text output.
 
-A number is parsed as a whole or it is a fault: a text that begins like a number and is none is
-passed on as the value, and `Fields` records it.
+If a text starts like a number but is not a number, the text itself is the value. `Fields` then
+records it as a fault.
 """
 
 import re
@@ -72,8 +72,8 @@ _MISSING = "[No Information Found]"
 def named_values(lines: Sequence[str]) -> Mapping[str, str]:
     """Returns the values of the lines `name: value`, keyed by name.
 
-    If a name occurs several times, its first value is returned. An unknown character that is the
-    separator of one number is replaced with "," in all numbers.
+    If a name occurs several times, its first value is returned. If an unknown character separates
+    the digits of one number, it is replaced with "," in all numbers.
     """
     values: dict[str, str] = {}
     for line in lines:
@@ -99,14 +99,15 @@ def _unknown_separator(text: str) -> str | None:
 
 
 def whole_integer(text: str | None, unit_bytes: int = 1) -> int | str | None:
-    """Returns the number that a text consists of: 256060514304 in "256,060,514,304 bytes [256 GB]".
+    """Returns the number in a text: 256060514304 for "256,060,514,304 bytes [256 GB]".
 
-    text: the number with or without separators between groups of digits, its unit, and its size
-        in bytes in brackets, rounded.
-    unit_bytes: the unit of the number in bytes, if the text contains a size.
+    None if the text contains no number, such as "-" and "Not reported". The text itself if it is
+    not a whole number, or if the number contradicts the size in brackets. The caller stores the
+    text, and `Fields` records a fault.
 
-    None if the text contains no number: "-" and "Not reported". The text itself if it is not a
-    whole number, or if the number contradicts the size: it is a fault of the field.
+    text: a number, with or without separators between groups of digits. Its unit may follow, and
+        its rounded size in bytes in brackets.
+    unit_bytes: the unit of the number in bytes, for the comparison with the size.
     """
     if text is None or text[:1] in "<([" or text[:1].isalpha():
         return None
@@ -143,7 +144,7 @@ def is_log_row(line: str) -> bool:
 
 
 def put(report: Report, value: object, *path: str) -> None:
-    """Stores a value at the path, and creates the objects on the way. None is not stored."""
+    """Stores a value at the path, and creates missing objects. None is not stored."""
     if value is None:
         return
     for key in path[:-1]:

@@ -51,13 +51,13 @@ def is_banner(line: str) -> bool:
 
 
 def parse_text(text: str) -> Json | None:
-    """Returns the report that `smartctl --json` prints for the same drive, as far as it is used.
+    """Returns the report that `smartctl --json` prints for the same drive, without unused keys.
 
     text: the output of `smartctl -x`, `-a`, or several of its options, for one drive. Each run of
         white space counts as one space.
 
-    None if the text is not the output of smartctl. A value that the text does not contain has no
-    key. `smartctl.exit_status` is never there, because the text does not contain it.
+    None if the text is not the output of smartctl. A value that is missing in the text is missing
+    in the report. `smartctl.exit_status` is always missing.
     """
     lines = [" ".join(line[:_MAX_LINE_CHARACTERS].split()) for line in text.split("\n")]
     values = named_values(lines)

@@ -1,8 +1,8 @@
 """Builds, encodes and parses poll documents. A poll document is the result of one poll of a drive.
 
-The agent writes each document as JSON to a directory (`document_directory`), also for a poll that
-failed. The daemon reads the documents there. If it runs smartctl itself, it builds them in its own
-memory. The parser trusts nothing in a document: it checks the type and range of each field. This
+The agent writes each document as JSON to a directory (`document_directory`). A failed poll has a
+document too. The daemon reads the documents from the directory. A daemon that runs smartctl itself
+builds the documents in its own memory. The parser checks the type and the range of each field. This
 module does no I/O.
 """
 
@@ -25,6 +25,9 @@ VERSION = 1
 #: Interval of the heartbeat for a receiver in another process, in seconds.
 HEARTBEAT_SECONDS = 15.0
 
+#: If no heartbeat arrives during this number of heartbeat intervals, the poller has probably ended.
+_FRESH_INTERVALS = 4
+
 #: Limit of a document's size in bytes. Reports of real drives have up to 150 KB with all logs.
 #: smartctl may print 1 MiB, and each byte that is not valid UTF-8 becomes three bytes.
 LARGEST_BYTES = 4 << 20
@@ -39,12 +42,12 @@ _MAX_RESULTS = 32
 class PollDocument:
     """The result of one poll of a drive.
 
-    path, type: the drive's address as smartctl takes it, for example /dev/bus/0 and megaraid,3.
+    path, type: the drive's smartctl address, for example /dev/bus/0 and megaraid,3.
     result: one of the values of `PollResult`.
     began_at: when the poll started, in seconds of Unix time.
     seconds: the duration of the poll, in seconds.
     interval_seconds: the regular time between two polls of the drive.
-    exit_status: smartctl's exit status. None means that it did not exit by itself.
+    exit_status: smartctl's exit status. None means that a signal ended smartctl.
     is_daily: True if the error and self-test logs were read too.
     message: details of the result, as text for people; empty for a success.
     last_success_at: the start of the drive's last successful poll since the poller started, in
@@ -95,6 +98,13 @@ class Heartbeat:
     stuck: tuple[tuple[str, str], ...] = ()
     problem: str = ""
     only_configured: tuple[tuple[str, str], ...] = ()
+
+    def is_live(self, now: float) -> bool:
+        """Returns True if the heartbeat is recent, so that its poller is running.
+
+        now: the current Unix time.
+        """
+        return abs(now - self.at) <= _FRESH_INTERVALS * self.interval_seconds
 
 
 def poll_document(

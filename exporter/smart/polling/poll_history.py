@@ -97,7 +97,7 @@ class PollHistory:
         return self._addresses[address].last_success_at
 
     def duplicates(self, addresses: Iterable[Address]) -> set[Address]:
-        """Returns those of the addresses whose drive also has a better address."""
+        """Returns those addresses for whose drive a better address exists."""
         answers = [
             history.answer
             for address in addresses

@@ -56,11 +56,12 @@ class PollSettings:
 class PollScheduler:
     """Polls each drive at once, then once per interval.
 
-    It never runs two processes for one drive. A drive whose process cannot be ended is polled again
-    when that process has gone, even if an earlier scheduler started the process. Some drives behind
-    USB bridges are accessed by writes to a sector of the volume, which smartctl restores at its
-    end. Such a drive is not polled at the same time as another drive on the same path, because each
-    process would restore the sector that the other has written.
+    It never runs two processes for one drive. If the process of a drive cannot be ended, the drive
+    is polled again when the process has ended. An earlier scheduler may have started the process.
+
+    For some USB bridges, smartctl writes to a sector of the volume and restores the sector at its
+    end. Two drives on the path of such a bridge are not polled at the same time: each process would
+    restore the sector that the other process has written.
 
     program: the path or name of smartctl.
     """
@@ -163,9 +164,9 @@ class PollScheduler:
     def step(self, timeout: float) -> Generator[PollDocument, None, None]:
         """Starts the polls that are due, and yields the documents of the polls that have ended.
 
-        It waits until a poll ends, at most `timeout` seconds. It yields nothing if no poll ends in
-        this time, or if it is woken, a scan ends or another drive is due before. Call it repeatedly
-        and iterate over the whole result.
+        It waits at most `timeout` seconds for the end of a poll. It yields nothing if no poll ends
+        in this time. It also ends without a document if it is woken, if a scan ends, or if another
+        drive is due. Call it repeatedly and iterate over the whole result.
         """
         ended: list[Finished] = []
         until = self._clock.monotonic() + timeout

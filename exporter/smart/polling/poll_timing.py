@@ -1,8 +1,8 @@
 """Decides when each drive is polled, and limits the number of polls at a time per host adapter.
 
 The polls of a drive have fixed start times, one interval apart. A hash of the drive's address
-shifts them, so that the polls of many drives are spread over the interval. The start times are the
-same after each restart and do not drift. Times are monotonic seconds. The module does no I/O.
+determines the first one, so that the polls of many drives are spread over the interval. A restart
+does not change the start times. Times are monotonic seconds. The module does no I/O.
 """
 
 import heapq
@@ -49,7 +49,7 @@ class Target:
     interval_seconds: the regular time between two polls.
     timeout_seconds: the time limit of one poll.
     never_kill: True if a smartctl process for this drive must run to its end.
-    spins: False if the drive is known to be an SSD. An SSD is polled in every power mode, other
+    spins: False if the drive is known to be an SSD. An SSD is polled in every power mode. Other
         drives are not polled in standby.
     """
 
@@ -85,7 +85,7 @@ class PolledDrive:
     logs: the logs that the last poll reads.
     began: the start of the last poll; minus infinity before the first one.
     began_at_unix: the start of the last poll, in seconds of Unix time.
-    late: the number of polls in a row that took longer than their time limit or printed too much.
+    late: the number of consecutive polls that reached their time limit or printed too much.
     form: the form of smartctl's output at the next poll.
     is_text_unreadable: True if a poll with text could not be read, so that JSON is used.
     """
@@ -134,7 +134,7 @@ class PolledDrive:
             self.daily_due = self.began + daily_seconds
 
     def changes_form(self, result: str, best: Form) -> bool:
-        """Decides on the form of smartctl's output. True if the poll must be repeated with another.
+        """Sets the form of smartctl's output. Returns True if the poll must be repeated.
 
         result: the result of the poll, a value of `PollResult`.
         best: the result of `smartctl.best_form` for the output of the poll.
@@ -147,7 +147,7 @@ class PolledDrive:
         return self.form is not before
 
     def next_due(self, now: float, slowest_retry_seconds: float) -> float:
-        """Returns when the next poll is due; later than the regular time if polls took too long.
+        """Returns the time of the next poll. It is later than usual if polls took too long.
 
         slowest_retry_seconds: the longest interval of a drive whose polls take too long.
         """

@@ -5,8 +5,8 @@ is sent regularly. The agent, and a daemon that runs smartctl itself, use the sa
 receiver of the documents differs.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exporter.drives.health import DriveIdentity, Protocol
@@ -15,7 +15,7 @@ from exporter.linux.device_nodes import DeviceNodes
 from exporter.programs.children import Children
 from exporter.runtime.clock import Clock
 from exporter.smart import addressing, discovery, smartctl
-from exporter.smart.discovery import Candidate, Override, Selection
+from exporter.smart.discovery import Candidate, Selection
 from exporter.smart.polling.poll_document import HEARTBEAT_SECONDS, Heartbeat, PollDocument
 from exporter.smart.polling.poll_history import PollHistory
 from exporter.smart.polling.poll_scheduler import PollScheduler, PollSettings
@@ -40,11 +40,11 @@ _GATHER_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class PollingPlan:
+class PollingPlan(Selection):
     """The settings of a poller: which drives to poll, and how often.
 
-    The fields are those of `config.SmartSettings`. This class exists because the agent must not
-    import the code of the configuration.
+    The fields are those of `SmartSettings`. The agent must not import the code of the
+    configuration, so it uses this record.
 
     program: the path or name of smartctl.
     nvme_interval_seconds, interval_seconds: the interval of the polls of NVMe drives and of other
@@ -53,7 +53,6 @@ class PollingPlan:
     processes, processes_per_adapter: the largest number of smartctl processes that run at a time,
         in total and for the drives of one host adapter.
     rescan_seconds: the interval of the scans for drives.
-    include, exclude, drives, overrides: as in `discovery.Selection`.
     """
 
     program: str = "smartctl"
@@ -63,10 +62,6 @@ class PollingPlan:
     processes: int = 8
     processes_per_adapter: int = 4
     rescan_seconds: float = 600.0
-    include: str = ""
-    exclude: str = ""
-    drives: tuple[tuple[str, str], ...] = ()
-    overrides: Mapping[str, Override] = field(default_factory=dict)
 
 
 class Poller:
@@ -101,7 +96,6 @@ class Poller:
         self._heartbeat_seconds = heartbeat_seconds
         settings = PollSettings(plan.processes, plan.processes_per_adapter)
         self._scheduler = PollScheduler(children, clock, plan.program, settings)
-        self._selection = Selection(plan.include, plan.exclude, plan.drives, plan.overrides)
         self._nodes = DeviceNodes()
         self._scanner = Scanner(self._scheduler, clock, sys=sys, root=root)
         self._candidates: dict[Address, Candidate] = {}
@@ -208,7 +202,7 @@ class Poller:
 
     def _find_candidates(self) -> None:
         found, self._nodes = discovery.find_candidates(
-            self._sys, self._root, self._scanner.rows, self._selection
+            self._sys, self._root, self._scanner.rows, self._plan
         )
         self._candidates = {candidate.address: candidate for candidate in found}
         self._history.keep(self._candidates)
