@@ -7,14 +7,8 @@ from dashboards.builders.panels import buckets, timeline
 
 
 def drive_load() -> tuple[Panel, ...]:
-    busy_mean = q.ratio(
-        q.rate(q.of_drive("ssd_disk_busy_ratio_sum")),
-        q.rate(q.of_drive("ssd_disk_busy_ratio_count")),
-    )
-    queue_mean = q.ratio(
-        q.rate(q.of_drive("ssd_disk_queue_depth_sum")),
-        q.rate(q.of_drive("ssd_disk_queue_depth_count")),
-    )
+    busy_mean = q.mean("ssd_disk_busy_ratio")
+    queue_mean = q.mean("ssd_disk_queue_depth")
     return (
         timeline(
             "Busy: mean, worst second, and %util of the kernel",
@@ -167,7 +161,7 @@ def load_profile() -> tuple[Panel, ...]:
     issued = q.iops("reads_merged", "writes_merged", "reads_completed", "writes_completed")
 
     def of(family: str) -> str:
-        return f"sum by (le) ({q.increase(q.of_drive(f'{family}_bucket'))})"
+        return q.distribution(q.of_drive(family))
 
     return (
         buckets(

@@ -165,12 +165,7 @@ def _waits() -> tuple[Panel, ...]:
             "Requests in flight.",
             "short",
             Query(
-                _on_mysql(
-                    q.ratio(
-                        q.rate(q.of_drive("ssd_disk_queue_depth_sum")),
-                        q.rate(q.of_drive("ssd_disk_queue_depth_count")),
-                    )
-                )
+                _on_mysql(q.mean("ssd_disk_queue_depth"))
             ),
             size=THIRD,
             nothing="no drive detected as MySQL's",

@@ -124,7 +124,7 @@ def _latency() -> tuple[Panel, ...]:
             "All probe requests by latency",
             "Every request of every run. Colour intensity: number of requests.",
             "s",
-            f"sum by (le) ({q.increase(of_profile('ssd_probe_latency_seconds_bucket'))})",
+            q.distribution(of_profile("ssd_probe_latency_seconds")),
             nothing=OFF,
         ),
         timeline(

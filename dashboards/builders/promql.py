@@ -69,10 +69,32 @@ def iops(*kinds: str) -> str:
 
 def quantile(share: float, family: str, *by: str) -> str:
     """The quantile `share` of a histogram of the sampler, by drive and by the labels `by`."""
-    buckets = rate(of_drive(f"{family}_bucket"))
-    labels = ", ".join(("cluster", "job", "instance", "device", "le", *by))
+    labels = ", ".join(("cluster", "job", "instance", "device", *by))
+    classic = f"sum by ({labels}, le) ({rate(of_drive(f'{family}_bucket'))})"
+    native = f"sum by ({labels}) ({rate(of_drive(family))})"
+    either = f"histogram_quantile({share:g}, {classic}) or histogram_quantile({share:g}, {native})"
     # The comparison drops NaN, which is the result without observations.
-    return f"(histogram_quantile({share:g}, sum by ({labels}) ({buckets})) >= 0)"
+    return f"(({either}) >= 0)"
+
+
+def mean(family: str) -> str:
+    """The mean of a histogram of the sampler, by drive.
+
+    VictoriaMetrics has no function for the sum of a native histogram, so the last term is recorded
+    by alerts/examples/native-histograms.yml.
+    """
+    classic = ratio(rate(of_drive(f"{family}_sum")), rate(of_drive(f"{family}_count")))
+    return f"{classic} or {of_drive(f'instance_device:{family}:mean5m')}"
+
+
+def distribution(series: str) -> str:
+    """The number of observations in each bucket of a histogram, classic or native.
+
+    series: the name of the histogram and its matchers, such as `of_drive` returns them.
+    """
+    name, brace, matchers = series.partition("{")
+    classic = increase(f"{name}_bucket{brace}{matchers}")
+    return f"sum by (le) ({classic}) or sum ({increase(series)})"
 
 
 def share_above(family: str, edge: str) -> str:
@@ -80,7 +102,9 @@ def share_above(family: str, edge: str) -> str:
     edge_matcher = f'le="{edge}"'
     below = rate(of_drive(f"{family}_bucket", edge_matcher))
     whole = rate(of_drive(f"{family}_count"))
-    return f"1 - sum {BY_DRIVE} ({below}) / (sum {BY_DRIVE} ({whole}) > 0)"
+    classic = f"sum {BY_DRIVE} ({below}) / (sum {BY_DRIVE} ({whole}) > 0)"
+    native = f"histogram_fraction(0, {edge}, sum {BY_DRIVE} ({rate(of_drive(family))}))"
+    return f"1 - ({classic} or {native})"
 
 
 def verdict() -> str:
