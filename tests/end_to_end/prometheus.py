@@ -1,4 +1,4 @@
-"""Runs Debian's Prometheus, which scrapes one target every second, and queries its HTTP API."""
+"""Runs a Prometheus, which scrapes one target every second, and queries its HTTP API."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tests.duration import PATIENCE_SECONDS
 from tests.end_to_end.server_process import ServerProcess
 
-_LISTENS = re.compile(r'msg="Listening on" address=(127\.0\.0\.1:\d+)')
+_LISTENS = re.compile(r'msg="Listening on" (?:component=web )?address=(127\.0\.0\.1:\d+)')
 
 _CONFIG = """\
 global: {{scrape_interval: 1s, scrape_timeout: 1s}}
@@ -37,24 +37,30 @@ class Prometheus(ServerProcess):
     """A context manager that runs a Prometheus, which scrapes `target` ("host:port").
 
     config: the text of another configuration. flags: additional flags of Prometheus.
+    program: another Prometheus than that of the package.
     """
 
     _address: str
 
     def __init__(
-        self, directory: Path, target: str = "", *flags: str, config: str | None = None
+        self,
+        directory: Path,
+        target: str = "",
+        *flags: str,
+        config: str | None = None,
+        program: str = "prometheus",
     ) -> None:
         directory.mkdir(parents=True)
         file = directory / "prometheus.yml"
         file.write_text(_CONFIG.format(target=target) if config is None else config)
         places = [f"--config.file={file}", f"--storage.tsdb.path={directory / 'data'}"]
-        argv = ["prometheus", *places, "--web.listen-address=127.0.0.1:0", *flags]
+        argv = [program, *places, "--web.listen-address=127.0.0.1:0", *flags]
         super().__init__(argv, directory / "log")
 
     def query(self, expression: str, at: float) -> list[Series]:
-        """Evaluates an expression at a Unix time."""
+        """Evaluates an expression at a Unix time. The value of a native histogram is its count."""
         found = self._ask("query", query=expression, time=f"{at:.3f}")["result"]
-        return [Series(each["metric"], [_point(each["value"])]) for each in found]
+        return [Series(each["metric"], [_instant(each)]) for each in found]
 
     def value(self, expression: str, at: float) -> float:
         """Returns the value of an expression with a single result."""
@@ -112,6 +118,13 @@ class Prometheus(ServerProcess):
         if listens:
             self._address = listens[1]
         return listens is not None and "Server is ready" in self.log
+
+
+def _instant(result: dict[str, Any]) -> tuple[float, float]:
+    if "histogram" in result:
+        at, histogram = result["histogram"]
+        return _point([at, histogram["count"]])
+    return _point(result["value"])
 
 
 def _point(pair: list[Any]) -> tuple[float, float]:
