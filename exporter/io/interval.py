@@ -73,6 +73,9 @@ class DiskInterval(NamedTuple):
     discards: int = 0
 
 
+_STALLED = DiskInterval._fields.index("stalled")
+
+
 def disk_interval(
     previous: DiskStats, current: DiskStats, seconds: float, uncredited_seconds: float = 0.0
 ) -> DiskInterval | None:
@@ -140,7 +143,16 @@ def disk_interval(
     # The flush time is not added. The time of a write that requires a flush already includes the
     # flush, and the kernel counts the flush again separately (block/blk-flush.c, block/blk-mq.c).
     # With both times, sequential fsyncs would show a queue depth of 2.
-    request_seconds = read_seconds + write_seconds + (_elapsed(dt0 or 0, dt1) if dt1 else 0.0)
+    request_seconds = read_seconds + write_seconds
+    if dt1:
+        discard_time = dt1 - (dt0 or 0)
+        request_seconds += (
+            discard_time / 1000 if 0 <= discard_time < most else _elapsed(dt0 or 0, dt1)
+        )
+    flush_seconds = 0.0
+    if ft1:
+        flush_time = ft1 - (ft0 or 0)
+        flush_seconds = flush_time / 1000 if 0 <= flush_time < most else _elapsed(ft0 or 0, ft1)
     io_ratio = io_seconds / seconds if io_seconds < seconds else 1.0
     if completions or not in_flight:
         stalled = False
@@ -190,7 +202,7 @@ def disk_interval(
         write_seconds,
         written_sectors * SECTOR_BYTES,
         flushes,
-        _elapsed(ft0 or 0, ft1) if ft1 else 0.0,
+        flush_seconds,
         stalled,
         queue_depth,
         busy_ratio,
@@ -199,6 +211,11 @@ def disk_interval(
         discards,
     )
     return _new(DiskInterval, values)
+
+
+def stalled_interval(disk: DiskInterval) -> DiskInterval:
+    """Returns the interval as one in which the device stalled, although some requests completed."""
+    return _new(DiskInterval, (*disk[:_STALLED], True, *disk[_STALLED + 1 :]))
 
 
 def hung_share(

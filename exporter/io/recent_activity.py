@@ -186,12 +186,13 @@ class RecentActivity(_Columns):
             if len(self._drives) >= MAX_DRIVES:
                 return
             samples = self._drives[device] = DriveSamples(self.number - 1, interval)
-        status = (
-            _CODES[verdict]
-            | (SATURATED if is_saturated else 0)
-            | (STALLED if is_stalled else 0)
-            | (PROBED if is_probed else 0)
-        )
+        status = _CODES[verdict]
+        if is_saturated:
+            status |= SATURATED
+        if is_stalled:
+            status |= STALLED
+        if is_probed:
+            status |= PROBED
         samples.record(self.number, interval, status)
         seconds = interval.seconds
         self._values[4 * SAMPLES + self.number % SAMPLES] += (

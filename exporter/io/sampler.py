@@ -26,14 +26,13 @@ from exporter.io.cpu_activity import CpuActivity
 from exporter.io.drive import Drive, drive_from_name
 from exporter.io.interval import (
     CpuInterval,
-    DiskInterval,
     cpu_interval,
     disk_interval,
     pressure_ratios,
 )
 from exporter.io.recent_activity import RecentActivity
 from exporter.io.slowdown import SlowdownEvidence
-from exporter.io.verdict import Verdict
+from exporter.io.verdict import tasks_wait_for_io
 from exporter.linux import diskstats, files, pressure, proc_stat
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.files import RawFile
@@ -247,7 +246,8 @@ class Sampler:
         is_cpu_bound, is_cpu_full = self.cpu.delays_completions(
             shares, self._completions, self._rules.bottleneck
         )
-        context = DiskContext(is_cpu_bound, ratios[0], is_cpu_full)
+        is_waited_for = tasks_wait_for_io(ratios[0], self._rules.saturation)
+        context = DiskContext(is_cpu_bound, is_waited_for, is_cpu_full)
         self.recent.begin(ratios, shares, round(seconds / self.interval) if gap else 0)
         self._advance_disks(now, lines, context, seconds, is_comparable=is_comparable)
         self._pressure = waiting
@@ -299,7 +299,7 @@ class Sampler:
         if lines is None:
             self.disks = None
             return
-        previous = self.disks if is_comparable else None
+        previous = (self.disks if is_comparable else None) or {}
         if not is_comparable and self.disks is not None and seconds > 0:
             self._record_stalls(lines, seconds)
         self._lines = lines
@@ -314,7 +314,7 @@ class Sampler:
             self.recent.forget(device)
             self._on_change()
         for device, disk in disks.items():
-            before = previous.get(device) if previous else None
+            before = previous.get(device)
             activity = self.activities.get(device)
             if activity is None:
                 if len(self.activities) >= files.MAX_DEVICES:
@@ -329,32 +329,20 @@ class Sampler:
             if interval is None:
                 # `self._drives` still describes the previous device of this name.
                 self.activities[device] = self._new_activity(device, now, drive_from_name(device))
-            else:
-                is_probed = self._is_probed(device, now - seconds, now)
-                self._record(device, activity, now, interval, context, is_probed=is_probed)
+                continue
+            is_probed = self._is_probed(device, now - seconds, now)
+            saturated_seconds = activity.saturated_seconds
+            verdict = activity.record(now, interval, context, is_probed=is_probed)
+            if activity.drive.leaf:
+                self.recent.record(
+                    device,
+                    interval,
+                    verdict,
+                    is_saturated=activity.saturated_seconds > saturated_seconds,
+                    is_stalled=activity.is_stalled,
+                    is_probed=is_probed,
+                )
         self.disks = disks
-
-    def _record(
-        self,
-        device: str,
-        activity: DiskActivity,
-        now: float,
-        interval: DiskInterval,
-        context: DiskContext,
-        *,
-        is_probed: bool,
-    ) -> None:
-        saturated_seconds = activity.saturated_seconds
-        activity.record(now, interval, context, is_probed=is_probed)
-        if activity.drive.leaf:
-            self.recent.record(
-                device,
-                interval,
-                activity.verdict.observed(now) or Verdict.NONE,
-                is_saturated=activity.saturated_seconds > saturated_seconds,
-                is_stalled=activity.is_stalled,
-                is_probed=is_probed,
-            )
 
     def _record_stalls(self, lines: diskstats.RecordsByLine, seconds: float) -> None:
         """Records a gap between two samples for the devices that hung all the time.

@@ -145,16 +145,16 @@ def _maxima(
 ) -> Iterator[SampleBlock]:
     # There is no observation while a device is idle. So an unknown maximum is exported as 0.
     yield metrics.BUSY_RATIO_MAX.block(
-        series, [activity.busy_ratio_max.value(now) or 0.0 for activity in activities]
+        series, [activity.busy_ratio.peak.value(now) or 0.0 for activity in activities]
     )
     yield metrics.QUEUE_DEPTH_MAX.block(
-        series, [activity.queue_depth_max.value(now) or 0.0 for activity in activities]
+        series, [activity.queue_depth.peak.value(now) or 0.0 for activity in activities]
     )
     yield metrics.READ_AWAIT_MAX.block(
-        series, [activity.read_await_max.value(now) for activity in activities]
+        series, [activity.read_await.peak.value(now) for activity in activities]
     )
     yield metrics.WRITE_AWAIT_MAX.block(
-        series, [activity.write_await_max.value(now) for activity in activities]
+        series, [activity.write_await.peak.value(now) for activity in activities]
     )
 
 
