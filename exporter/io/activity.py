@@ -73,6 +73,7 @@ class DiskActivity:
     verdict: the verdict that lasted longest in the last 10 seconds.
     falloffs: counts the throughput drops during writes. None for rotational drives, volumes and
         stacked devices, because their throughput also drops for harmless reasons.
+    is_stalled: True if the last recorded interval was a stall.
     uncredited_seconds: the value of the last interval; see `DiskInterval`.
     evidence (argument): returns the drive's temperature and link speed. It is called only when a
         throughput drop is detected and while the drive is slow.
@@ -103,6 +104,7 @@ class DiskActivity:
         "drive",
         "falloffs",
         "flush_await",
+        "is_stalled",
         "queue_depth",
         "read_await",
         "read_size",
@@ -135,6 +137,7 @@ class DiskActivity:
         self.uncredited_seconds = 0.0
         self.saturated_seconds = 0.0
         self.stalled_seconds = 0.0
+        self.is_stalled = False
         self._stall_seconds = self._counted_stall_seconds = 0.0
         # None: the device was idle, so no request can have hung since before the interval.
         self._before: DiskInterval | None = None
@@ -260,11 +263,6 @@ class DiskActivity:
             self._learn(now, disk)
         return verdict
 
-    @property
-    def is_stalled(self) -> bool:
-        """True if the last recorded interval was a stall."""
-        return self._stall_seconds > 0
-
     def record_stall(self, seconds: float) -> None:
         """Records `seconds` without samples, in which no request of a stalled device completed."""
         self._count_stall(seconds, stalled=True, in_flight=1.0)
@@ -273,6 +271,7 @@ class DiskActivity:
         # Consecutive stalled intervals count only if together they last about a second. Otherwise,
         # at ten samples per second, a single slow request would count as a stall.
         hang = self._hang
+        self.is_stalled = stalled
         if stalled:
             hung = 0.0 if hang is None else hang.hung_seconds
             is_partial = hung > 0  # certain after several intervals, which then all count

@@ -4,11 +4,12 @@ A sample is one reading of the kernel's counters. This module uses no files, no 
 """
 
 from collections.abc import Mapping
+from operator import sub
 from typing import NamedTuple
 
 from exporter.linux.diskstats import SECTOR_BYTES, TIME_WRAP_MILLISECONDS, DiskStats
 from exporter.linux.pressure import Pressure
-from exporter.linux.proc_stat import TICKS_PER_SECOND, CpuTimes
+from exporter.linux.proc_stat import CpuTicks
 
 #: Upper limit for the difference of two time counters, in milliseconds. The difference is computed
 #: modulo the counter's range, so a counter that decreased shows a difference of nearly the whole
@@ -293,32 +294,28 @@ class CpuInterval(NamedTuple):
 
 
 def cpu_interval(
-    previous: Mapping[int, CpuTimes], current: Mapping[int, CpuTimes]
+    previous: Mapping[int, CpuTicks], current: Mapping[int, CpuTicks]
 ) -> CpuInterval | None:
     """Returns the shares of each CPU that is in both samples; None if no time passed on any CPU.
 
     A time that decreased counts as 0. idle and iowait sometimes decrease on idle CPUs; proc_stat(5)
     calls iowait unreliable. All times of a CPU that was offline start again at 0.
 
-    previous, current: the times of each CPU, keyed by CPU number.
+    previous, current: the ticks of each CPU, keyed by CPU number.
     """
     cpus = {}
-    total_ticks = softirq = iowait = idle = 0.0
-    for number, times in current.items():
+    total_ticks = softirq = iowait = idle = 0
+    for number, now in current.items():
         if (before := previous.get(number)) is None:
             continue
-        # The times are rounded to whole ticks. Otherwise binary rounding errors would decide which
-        # of two equally loaded CPUs has the largest softirq share.
-        elapsed = [
-            int((b - a) * TICKS_PER_SECOND + 0.5) if b > a else 0  # round() takes twice the time
-            for a, b in zip(before, times, strict=True)
-        ]
+        elapsed = list(map(sub, now, before))
+        if min(elapsed) < 0:
+            elapsed = [max(each, 0) for each in elapsed]
         if (ticks := sum(elapsed)) <= 0:
             continue
         _, _, _, cpu_idle, cpu_iowait, cpu_irq, cpu_softirq, _ = elapsed
-        cpus[number] = CpuShare(
-            (cpu_softirq + cpu_irq) / ticks, cpu_iowait / ticks, cpu_idle / ticks
-        )
+        shares = (cpu_softirq + cpu_irq) / ticks, cpu_iowait / ticks, cpu_idle / ticks
+        cpus[number] = _new(CpuShare, shares)
         total_ticks += ticks
         softirq += cpu_softirq + cpu_irq
         iowait += cpu_iowait

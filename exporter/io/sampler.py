@@ -30,7 +30,7 @@ from exporter.io.interval import (
     disk_interval,
     pressure_ratios,
 )
-from exporter.io.recent_activity import RecentActivity
+from exporter.io.recent_activity import PROBED, SATURATED, STALLED, RecentActivity
 from exporter.io.slowdown import SlowdownEvidence
 from exporter.io.verdict import tasks_wait_for_io
 from exporter.linux import diskstats, files, pressure, proc_stat
@@ -282,7 +282,7 @@ class Sampler:
         self.cpu.record_idle_time(sampled, per_cpu=self._per_cpu)
         if previous is None or not is_comparable:
             return None
-        shares = cpu_interval(previous.cpus, sampled.cpus)
+        shares = cpu_interval(previous.ticks, sampled.ticks)
         if shares is not None:
             self.cpu.record(now, shares, seconds, self._rules.bottleneck)
         return shares
@@ -334,14 +334,12 @@ class Sampler:
             saturated_seconds = activity.saturated_seconds
             verdict = activity.record(now, interval, context, is_probed=is_probed)
             if activity.drive.leaf:
-                self.recent.record(
-                    device,
-                    interval,
-                    verdict,
-                    is_saturated=activity.saturated_seconds > saturated_seconds,
-                    is_stalled=activity.is_stalled,
-                    is_probed=is_probed,
-                )
+                flags = SATURATED if activity.saturated_seconds > saturated_seconds else 0
+                if activity.is_stalled:
+                    flags |= STALLED
+                if is_probed:
+                    flags |= PROBED
+                self.recent.record(device, interval, verdict, flags)
         self.disks = disks
 
     def _record_stalls(self, lines: diskstats.RecordsByLine, seconds: float) -> None:

@@ -62,7 +62,11 @@ def parse(text: str) -> Pressure:
         raise faults.first
     for number, line in enumerate(lines, start=1):
         kind, *pairs = line.split() or [""]
-        total = next((pair[6:] for pair in pairs if pair.startswith("total=")), "")
+        total = ""
+        for pair in pairs:
+            if pair.startswith("total="):
+                total = pair[6:]
+                break
         try:
             totals[kind] = files.parse_counter(total) / _MICROSECONDS_PER_SECOND
         except ValueError as e:

@@ -40,17 +40,33 @@ class CpuTimes(NamedTuple):
     steal: float
 
 
+#: The same times as the kernel counts them, in ticks.
+CpuTicks = tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class CpuStat:
     """The CPU times of a host.
 
-    total: the sum over all CPUs, including those that are offline now. None means that the line
-        with the sum is missing or malformed.
-    cpus: the times of each online CPU, keyed by the number of the CPU.
+    The properties convert the ticks to seconds. The conversion is separate because the file is
+    parsed every second, but only the last sample is converted for a scrape. Integers also give
+    exact differences.
+
+    total_ticks: the sum over all CPUs, including those that are offline now. None means that the
+        line with the sum is missing or malformed.
+    ticks: the times of each online CPU, keyed by the number of the CPU.
     """
 
-    total: CpuTimes | None
-    cpus: dict[int, CpuTimes]
+    total_ticks: CpuTicks | None
+    ticks: dict[int, CpuTicks]
+
+    @property
+    def total(self) -> CpuTimes | None:
+        return None if self.total_ticks is None else _seconds(self.total_ticks)
+
+    @property
+    def cpus(self) -> dict[int, CpuTimes]:
+        return {number: _seconds(ticks) for number, ticks in self.ticks.items()}
 
 
 def parse(text: str) -> Parsed[CpuStat]:
@@ -61,20 +77,22 @@ def parse(text: str) -> Parsed[CpuStat]:
     Raises:
         ParseError: no CPU line is valid.
     """
-    total: CpuTimes | None = None
-    cpus: dict[int, CpuTimes] = {}
+    total: CpuTicks | None = None
+    cpus: dict[int, CpuTicks] = {}
     lines, faults = files.split_complete_lines("stat", text, _MAX_LINES)
     for number, line in enumerate(lines, start=1):
         if not line.startswith("cpu"):
             # The CPU lines come first. The other lines are skipped, because some are very long.
             break
         try:
-            name, *columns = line.split()
-            times = _parse_times(columns)
+            # The columns after the ninth are guest and guest_nice. They are not read, because user
+            # and nice already include them.
+            name, *columns = line.split(None, 9)[:9]
+            ticks = _parse_ticks(columns)
             if name == "cpu":
-                total = times
+                total = ticks
             else:
-                cpus[int(name[3:])] = times
+                cpus[int(name[3:])] = ticks
         except ValueError as e:
             faults.add(ParseError(f"stat:{number}: {e}: {line[:200]!r}"))
     if not cpus and total is None:
@@ -82,16 +100,16 @@ def parse(text: str) -> Parsed[CpuStat]:
     return Parsed(CpuStat(total, cpus), faults.listed())
 
 
-def _parse_times(columns: list[str]) -> CpuTimes:
+def _parse_ticks(columns: list[str]) -> CpuTicks:
     if len(columns) < 7:
         raise ValueError(f"{len(columns)} columns instead of at least 7")
-    # The eighth column, steal, is absent before Linux 2.6.11. The columns after it are guest and
-    # guest_nice. They are not read, because user and nice already include them.
-    ticks = list(map(int, columns[:8]))
+    ticks = tuple(map(int, columns))
     if min(ticks) < 0 or max(ticks) >= COUNTER_END:
         raise ValueError("a number is not an unsigned 64-bit counter")
-    if len(ticks) < 8:
-        ticks.append(0)
-    # On a host with 128 CPUs, calling the constructor of the class would take most of the time of
-    # each reading.
+    # The eighth column, steal, is absent before Linux 2.6.11.
+    return ticks if len(ticks) == 8 else (*ticks, 0)
+
+
+def _seconds(ticks: CpuTicks) -> CpuTimes:
+    # On a host with 128 CPUs, calling the constructor of the class would take most of the time.
     return _new(CpuTimes, [tick / TICKS_PER_SECOND for tick in ticks])

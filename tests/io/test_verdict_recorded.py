@@ -55,7 +55,7 @@ def judged(before: dict[str, Any], after: dict[str, Any]) -> Second:
     disk = disk_interval(disk_of(before), disk_of(after), seconds)
     assert disk is not None
     cpus = [
-        proc_stat.parse("\n".join(reading["cpu"]) + "\n").value.cpus for reading in (before, after)
+        proc_stat.parse("\n".join(reading["cpu"]) + "\n").value.ticks for reading in (before, after)
     ]
     waiting = [
         pressure.parse("\n".join(reading["pressure_io"]) + "\n").waiting_seconds or 0.0
