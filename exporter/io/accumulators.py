@@ -168,6 +168,8 @@ class RollingMode(Generic[V]):
     def value(self, now: float) -> V:
         """Returns the value that lasted longest in the window that ends at `now`."""
         self._drop_expired(now)
+        if not self._recent:
+            return self._default
         total_by_value: dict[V, float] = {}
         for _, seconds, value in reversed(self._recent):
             total_by_value[value] = total_by_value.get(value, 0.0) + seconds

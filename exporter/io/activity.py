@@ -210,13 +210,13 @@ class DiskActivity:
             excess,
             _,
         ) = disk
-        if excess is not None:
-            hang = self._hang
-            if excess > 0.0 or (hang is not None and hang.is_open):
-                if hang is None:
-                    hang = self._hang = PartialHangDetector(self._rules.partial_hang)
-                if hang.observe(excess, queue_depth, seconds):
-                    stalled, disk = True, stalled_interval(disk)
+        hang = self._hang
+        hangs = (
+            excess is not None
+            and (excess > 0.0 or (hang is not None and hang.is_open))
+            and self._some_requests_hang(excess, queue_depth, seconds)
+        )
+        stalled, disk = (True, stalled_interval(disk)) if hangs else (stalled, disk)
         self.busy_ratio.record(now, busy_ratio, seconds)
         self.queue_depth.record(now, queue_depth, seconds)
         if reads:
@@ -235,21 +235,20 @@ class DiskActivity:
         if not self.drive.leaf:
             return Verdict.NONE
         falloffs = self.falloffs
-        slowed_by: Verdict | None = None
         # A probe may fill the write cache on purpose, so its writes are not checked for falloffs.
-        if (
-            falloffs is not None
+        slowed_by = (
+            falloffs.observe(now, disk)
+            if falloffs is not None
             and (
                 busy_ratio >= falloffs.busy_ratio
                 or written_bytes >= MUCH_BYTES
                 or falloffs.burst.is_open
             )
             and not is_probed
-        ):
-            slowed_by = falloffs.observe(now, disk)
-        verdict = Verdict.NONE
-        # Without any of these conditions there is no bottleneck, whether requests are slow or not.
-        if stalled or (
+            else None
+        )
+        # Without one of these conditions there is no bottleneck, whether requests are slow or not.
+        may_be_bottleneck = stalled or (
             busy_ratio >= self._work_busy_ratio
             and (
                 busy_ratio >= self._full_busy_ratio
@@ -257,11 +256,19 @@ class DiskActivity:
                 or context.is_waited_for
                 or context.is_cpu_bound
             )
-        ):
+        )
+        verdict = Verdict.NONE
+        if may_be_bottleneck:
             verdict = self._judge(now, disk, context, slowed_by, is_probed=is_probed)
         if busy_ratio < self._calm_busy_ratio and not is_probed:
             self._learn(now, disk)
         return verdict
+
+    def _some_requests_hang(self, excess: float, queue_depth: float, seconds: float) -> bool:
+        hang = self._hang
+        if hang is None:
+            hang = self._hang = PartialHangDetector(self._rules.partial_hang)
+        return hang.observe(excess, queue_depth, seconds)
 
     def record_stall(self, seconds: float) -> None:
         """Records `seconds` without samples, in which no request of a stalled device completed."""

@@ -144,16 +144,12 @@ def disk_interval(
     # The flush time is not added. The time of a write that requires a flush already includes the
     # flush, and the kernel counts the flush again separately (block/blk-flush.c, block/blk-mq.c).
     # With both times, sequential fsyncs would show a queue depth of 2.
-    request_seconds = read_seconds + write_seconds
-    if dt1:
-        discard_time = dt1 - (dt0 or 0)
-        request_seconds += (
-            discard_time / 1000 if 0 <= discard_time < most else _elapsed(dt0 or 0, dt1)
-        )
-    flush_seconds = 0.0
-    if ft1:
-        flush_time = ft1 - (ft0 or 0)
-        flush_seconds = flush_time / 1000 if 0 <= flush_time < most else _elapsed(ft0 or 0, ft1)
+    discard_time, flush_time = dt1 - (dt0 or 0) if dt1 else 0, ft1 - (ft0 or 0) if ft1 else 0
+    discard_seconds = (
+        discard_time / 1000 if 0 <= discard_time < most else _elapsed(dt0 or 0, dt1 or 0)
+    )
+    flush_seconds = flush_time / 1000 if 0 <= flush_time < most else _elapsed(ft0 or 0, ft1 or 0)
+    request_seconds = read_seconds + write_seconds + discard_seconds
     io_ratio = io_seconds / seconds if io_seconds < seconds else 1.0
     if completions or not in_flight:
         stalled = False

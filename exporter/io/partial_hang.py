@@ -98,9 +98,11 @@ class PartialHangDetector:
             # part, unless the queue is deeper than before.
             growth = (queue_depth / usual) ** 2 if queue_depth > usual else 1.0
             square, most = excess * excess, 4 * noise * growth + 1
-            # Comparisons take a third of the time of min() and max().
-            noise += ((square if square < most else most) - noise) / intervals
-            usual += ((queue_depth if queue_depth > 1.0 else 1.0) - usual) / intervals
+            # The comparisons take a third of the time of min() and max().
+            counted = square if square < most else most  # noqa: FURB136
+            least = queue_depth if queue_depth > 1.0 else 1.0  # noqa: FURB136
+            noise += (counted - noise) / intervals
+            usual += (least - usual) / intervals
         self._noise, self._noise_depth = noise, usual
 
     def _decide(self, seconds: float) -> None:

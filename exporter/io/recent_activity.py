@@ -152,9 +152,7 @@ class RecentActivity(_Columns):
             for name in idle:
                 del self._drives[name]
 
-    def record(
-        self, device: str, interval: DiskInterval, verdict: Verdict, flags: int = 0
-    ) -> None:
+    def record(self, device: str, interval: DiskInterval, verdict: Verdict, flags: int = 0) -> None:
         """Stores the interval of a drive in the current sample.
 
         flags: the sum of those of `SATURATED`, `STALLED` and `PROBED` that apply.

@@ -26,13 +26,14 @@ from exporter.io.cpu_activity import CpuActivity
 from exporter.io.drive import Drive, drive_from_name
 from exporter.io.interval import (
     CpuInterval,
+    DiskInterval,
     cpu_interval,
     disk_interval,
     pressure_ratios,
 )
 from exporter.io.recent_activity import PROBED, SATURATED, STALLED, RecentActivity
 from exporter.io.slowdown import SlowdownEvidence
-from exporter.io.verdict import tasks_wait_for_io
+from exporter.io.verdict import Verdict, tasks_wait_for_io
 from exporter.linux import diskstats, files, pressure, proc_stat
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.files import RawFile
@@ -109,7 +110,7 @@ class Sampler:
         self._per_cpu = per_cpu
         self._request_sizes = request_sizes
         self._drives: Mapping[str, Drive] = {}
-        self._on_change: Callable[[], None] = _nothing
+        self._on_change: Callable[[], None] = lambda: None
         self._pending: list[RawSample] = []
         self._pending_bytes = 0
         self._flushed_at: float | None = None
@@ -220,6 +221,13 @@ class Sampler:
             self._flush()
             yield
 
+    def verdicts(self) -> dict[str, Verdict]:
+        """Returns the verdict of each drive at the last processed sample, at most 20 s ago."""
+        with self._lock:
+            now = self._flushed_at or 0.0
+            each = self.activities.items()
+            return {name: it.verdict.value(now) for name, it in each if it.drive.leaf}
+
     def _flush(self) -> None:
         pending, self._pending = self._pending, []
         self._pending_bytes = 0
@@ -309,10 +317,8 @@ class Sampler:
             if self._wanted(name)
         }
         # A device with an unparsable line in this sample has not disappeared.
-        for device in self.activities.keys() - disks.keys() if self._is_complete else ():
-            del self.activities[device]
-            self.recent.forget(device)
-            self._on_change()
+        if self._is_complete and self.activities.keys() != disks.keys():
+            self._forget_missing(disks)
         for device, disk in disks.items():
             before = previous.get(device)
             activity = self.activities.get(device)
@@ -330,17 +336,30 @@ class Sampler:
                 # `self._drives` still describes the previous device of this name.
                 self.activities[device] = self._new_activity(device, now, drive_from_name(device))
                 continue
-            is_probed = self._is_probed(device, now - seconds, now)
-            saturated_seconds = activity.saturated_seconds
-            verdict = activity.record(now, interval, context, is_probed=is_probed)
-            if activity.drive.leaf:
-                flags = SATURATED if activity.saturated_seconds > saturated_seconds else 0
-                if activity.is_stalled:
-                    flags |= STALLED
-                if is_probed:
-                    flags |= PROBED
-                self.recent.record(device, interval, verdict, flags)
+            self._record(device, activity, now, interval, context)
         self.disks = disks
+
+    def _record(
+        self,
+        device: str,
+        activity: DiskActivity,
+        now: float,
+        interval: DiskInterval,
+        context: DiskContext,
+    ) -> None:
+        is_probed = self._is_probed(device, now - interval.seconds, now)
+        saturated_seconds = activity.saturated_seconds
+        verdict = activity.record(now, interval, context, is_probed=is_probed)
+        if activity.drive.leaf:
+            is_saturated = activity.saturated_seconds > saturated_seconds
+            flags = SATURATED * is_saturated | STALLED * activity.is_stalled | PROBED * is_probed
+            self.recent.record(device, interval, verdict, flags)
+
+    def _forget_missing(self, disks: Mapping[str, DiskStats]) -> None:
+        for device in self.activities.keys() - disks.keys():
+            del self.activities[device]
+            self.recent.forget(device)
+            self._on_change()
 
     def _record_stalls(self, lines: diskstats.RecordsByLine, seconds: float) -> None:
         """Records a gap between two samples for the devices that hung all the time.
@@ -379,7 +398,3 @@ def _parse_stat(raw: RawFile) -> Parsed[CpuStat]:
 
 def _parse_pressure(raw: RawFile) -> Parsed[Pressure]:
     return Parsed(pressure.parse(files.decode(raw)))
-
-
-def _nothing() -> None:
-    return

@@ -38,7 +38,7 @@ class Pressure:
     stalled_seconds: float | None
 
 
-def read(file: Path) -> Pressure:
+def read(file: Path | str) -> Pressure:
     """Returns the totals in one pressure file.
 
     Raises:
