@@ -234,8 +234,7 @@ def read_attribute(path: Path | str) -> str | None:
     None means that the attribute is absent, empty, or cannot be read. Drivers return EINVAL,
     EIO, EAGAIN and other errors for attributes that they do not support on a device.
     """
-    # One read(2) is enough: https://docs.kernel.org/filesystems/sysfs.html. A refresh of the topology
-    # reads hundreds of attributes.
+    # One read(2) is enough (https://docs.kernel.org/filesystems/sysfs.html).
     try:
         descriptor = os.open(path, _FLAGS)
         try:
