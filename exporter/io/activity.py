@@ -214,7 +214,7 @@ class DiskActivity:
         hangs = (
             excess is not None
             and (excess > 0.0 or (hang is not None and hang.is_open))
-            and self._some_requests_hang(excess, queue_depth, seconds)
+            and (hang or self._new_hang_detector()).observe(excess, queue_depth, seconds)
         )
         stalled, disk = (True, stalled_interval(disk)) if hangs else (stalled, disk)
         self.busy_ratio.record(now, busy_ratio, seconds)
@@ -264,11 +264,9 @@ class DiskActivity:
             self._learn(now, disk)
         return verdict
 
-    def _some_requests_hang(self, excess: float, queue_depth: float, seconds: float) -> bool:
-        hang = self._hang
-        if hang is None:
-            hang = self._hang = PartialHangDetector(self._rules.partial_hang)
-        return hang.observe(excess, queue_depth, seconds)
+    def _new_hang_detector(self) -> PartialHangDetector:
+        self._hang = PartialHangDetector(self._rules.partial_hang)
+        return self._hang
 
     def record_stall(self, seconds: float) -> None:
         """Records `seconds` without samples, in which no request of a stalled device completed."""

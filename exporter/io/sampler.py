@@ -48,11 +48,10 @@ from exporter.runtime.errors import LimitReached, Parsed
 #: interval, because its mean values are not those of a single second.
 _GAP_INTERVALS = 3
 
-#: Pending samples are processed when there are this many, or when they span this many seconds. Both
-#: limits exceed Prometheus' usual scrape interval of 15 s, so normally a page request processes the
-#: samples. That takes half the CPU time of processing them separately with cold caches.
+#: Pending samples are processed when there are this many, or when they span this many seconds: more
+#: than Prometheus' usual scrape interval of 15 s, so normally a page request processes them.
 _MAX_PENDING, _MAX_PENDING_SECONDS = 20, 20.0
-#: The maximum total size of the pending samples, in bytes. With 1,000 disks, 20 samples have 3 MB.
+#: The maximum total size of the pending samples, in bytes. 20 samples of 1,000 disks have 3 MB.
 _MAX_PENDING_BYTES = 6 << 20
 
 T = TypeVar("T")
@@ -129,8 +128,7 @@ class Sampler:
         self.cpu = CpuActivity()
         self.recent = RecentActivity()
         self._completions = BlockCompletions()
-        self.samples = 0
-        self.gaps = 0
+        self.samples = self.gaps = 0
 
     def update_drives(self, drives: Mapping[str, Drive]) -> None:
         """Replaces the drive of each device after a refresh of the topology.
@@ -224,9 +222,8 @@ class Sampler:
     def verdicts(self) -> dict[str, Verdict]:
         """Returns the verdict of each drive at the last processed sample, at most 20 s ago."""
         with self._lock:
-            now = self._flushed_at or 0.0
-            each = self.activities.items()
-            return {name: it.verdict.value(now) for name, it in each if it.drive.leaf}
+            now, known = self._flushed_at or 0.0, self.activities.items()
+            return {name: each.verdict.value(now) for name, each in known if each.drive.leaf}
 
     def _flush(self) -> None:
         pending, self._pending = self._pending, []
@@ -351,8 +348,11 @@ class Sampler:
         saturated_seconds = activity.saturated_seconds
         verdict = activity.record(now, interval, context, is_probed=is_probed)
         if activity.drive.leaf:
-            is_saturated = activity.saturated_seconds > saturated_seconds
-            flags = SATURATED * is_saturated | STALLED * activity.is_stalled | PROBED * is_probed
+            flags = PROBED if is_probed else 0
+            if activity.saturated_seconds > saturated_seconds:
+                flags |= SATURATED
+            if activity.is_stalled:
+                flags |= STALLED
             self.recent.record(device, interval, verdict, flags)
 
     def _forget_missing(self, disks: Mapping[str, DiskStats]) -> None:

@@ -20,6 +20,10 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 #: The maximum number of lines: one per CPU, and others that are not used.
 _MAX_LINES = files.MAX_CPUS + 64
 
+#: The number of the column steal. The columns after it are guest and guest_nice. They are not read,
+#: because user and nice already include them.
+_LAST_COLUMN = 8
+
 _new = tuple.__new__
 
 
@@ -85,14 +89,12 @@ def parse(text: str) -> Parsed[CpuStat]:
             # The CPU lines come first. The other lines are skipped, because some are very long.
             break
         try:
-            # The columns after the ninth are guest and guest_nice. They are not read, because user
-            # and nice already include them.
-            name, *columns = line.split(None, 9)[:9]
-            ticks = _parse_ticks(columns)
-            if name == "cpu":
+            words = line.split(None, _LAST_COLUMN + 1)
+            ticks = _parse_ticks(words)
+            if words[0] == "cpu":
                 total = ticks
             else:
-                cpus[int(name[3:])] = ticks
+                cpus[int(words[0][3:])] = ticks
         except ValueError as e:
             faults.add(ParseError(f"stat:{number}: {e}: {line[:200]!r}"))
     if not cpus and total is None:
@@ -100,14 +102,15 @@ def parse(text: str) -> Parsed[CpuStat]:
     return Parsed(CpuStat(total, cpus), faults.listed())
 
 
-def _parse_ticks(columns: list[str]) -> CpuTicks:
-    if len(columns) < 7:
-        raise ValueError(f"{len(columns)} columns instead of at least 7")
-    ticks = tuple(map(int, columns))
-    if min(ticks) < 0 or max(ticks) >= COUNTER_END:
+def _parse_ticks(words: list[str]) -> CpuTicks:
+    ticks = tuple(map(int, words[1 : _LAST_COLUMN + 1]))
+    if len(ticks) < 7:
+        raise ValueError(f"{len(ticks)} columns instead of at least 7")
+    # If no number is negative and the sum of all is in range, then each number is in range.
+    if min(ticks) < 0 or (sum(ticks) >= COUNTER_END and max(ticks) >= COUNTER_END):
         raise ValueError("a number is not an unsigned 64-bit counter")
-    # The eighth column, steal, is absent before Linux 2.6.11.
-    return ticks if len(ticks) == 8 else (*ticks, 0)
+    # The column steal is absent before Linux 2.6.11.
+    return ticks if len(ticks) == _LAST_COLUMN else (*ticks, 0)
 
 
 def _seconds(ticks: CpuTicks) -> CpuTimes:
