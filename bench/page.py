@@ -58,14 +58,7 @@ def _sample_megabytes() -> float:
         for number in range(_DRIVES):
             interval = disk_interval(before, busy, 1.0)
             assert interval is not None
-            recent.record(
-                f"sd{number}",
-                interval,
-                Verdict.NONE,
-                is_saturated=False,
-                is_stalled=False,
-                is_probed=False,
-            )
+            recent.record(f"sd{number}", interval, Verdict.NONE)
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return size / 1e6

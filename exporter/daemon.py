@@ -319,16 +319,11 @@ class _Threads:
 
     def _survey(self) -> None:
         """Refreshes the topology, and logs what has changed."""
-        monitor, sampler = self._monitor, self._monitor.sampler
+        monitor = self._monitor
         monitor.refresh_host()
         drives = monitor.health.watched() if monitor.health else []
         now = self._clock.monotonic()
-        with sampler.flushed():
-            verdicts = {
-                name: activity.verdict.value(now)
-                for name, activity in sampler.activities.items()
-                if activity.drive.leaf
-            }
+        verdicts = monitor.sampler.verdicts()
         disks = monitor.survey.identities()
         monitor.events.observe(self._clock.wall(), disks, drives, verdicts)
         for level, line in self._journal.observe(now, disks, drives, verdicts):

@@ -50,6 +50,17 @@ class SampleBlock(NamedTuple):
     values: Sequence[float | Buckets]
 
 
+def blocks(samples: Iterable[Sample]) -> list[SampleBlock]:
+    """Returns the samples as one block per family. The last sample of a series is used."""
+    families: dict[MetricDesc, dict[tuple[str, ...], float | Buckets]] = {}
+    for desc, labels, value in samples:
+        families.setdefault(desc, {})[labels] = value
+    return [
+        SampleBlock(desc, tuple(values), tuple(values.values()))
+        for desc, values in families.items()
+    ]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class MetricDesc:
     """The description of one metric family. Calling it with a value returns a sample.

@@ -76,15 +76,18 @@ class RollingMax:
     """The largest value of the last `seconds`. A scrape does not reset it.
 
     The window moves in steps, so it may also contain values that are up to one sixth older.
+
+    largest, step_ends: the largest value of the current step, and its end. Until then, the caller
+        may omit `observe` for a value that is not larger.
     """
 
-    __slots__ = ("_largest", "_older", "_step", "_step_ends", "_step_seconds")
+    __slots__ = ("_older", "_step", "_step_seconds", "largest", "step_ends")
 
     def __init__(self, seconds: float) -> None:
         self._step_seconds = seconds / _WINDOW_STEPS
         self._step = -1
-        self._step_ends = -math.inf
-        self._largest = 0.0
+        self.step_ends = -math.inf
+        self.largest = 0.0
         self._older: tuple[tuple[int, float], ...] = ()
 
     def observe(self, now: float, value: float) -> None:
@@ -93,27 +96,49 @@ class RollingMax:
         now: monotonic time in seconds; not smaller than in the previous call.
         value: 0 or more.
         """
-        if now < self._step_ends:
-            if value > self._largest:  # noqa: PLR1730  takes half the time of max()
-                self._largest = value
+        if now < self.step_ends:
+            if value > self.largest:  # noqa: PLR1730  takes half the time of max()
+                self.largest = value
             return
         step = int(now / self._step_seconds)
         first = max(0, step - _WINDOW_STEPS)
-        maxima = (*self._older, (self._step, self._largest))
+        maxima = (*self._older, (self._step, self.largest))
         self._older = tuple(maximum for maximum in maxima if maximum[0] >= first)
-        self._step, self._largest = step, value
-        self._step_ends = (step + 1) * self._step_seconds
+        self._step, self.largest = step, value
+        self.step_ends = (step + 1) * self._step_seconds
 
     def value(self, now: float) -> float | None:
         """Returns the largest value in the window that ends at `now`; None if it contains none."""
         first = max(0, int(now / self._step_seconds) - _WINDOW_STEPS)
         if self._step < first:
             return None
-        largest = self._largest
+        largest = self.largest
         for step, value in self._older:
             if step >= first and value > largest:
                 largest = value
         return largest
+
+
+class PeakHistogram(WeightedHistogram):
+    """A weighted histogram of the values of each second, with the largest one of the last minute.
+
+    peak: the largest value.
+    """
+
+    __slots__ = ("peak",)
+
+    def __init__(self, desc: MetricDesc) -> None:
+        super().__init__(desc)
+        self.peak = RollingMax(MAX_WINDOW_SECONDS)
+
+    def record(self, now: float, value: float, weight: float) -> None:
+        """Adds an observation at the time `now`: monotonic seconds, as in `RollingMax.observe`."""
+        # The statements of `observe` are repeated, because each device makes four calls per second.
+        self._weights[bisect_left(self._edges, value)] += weight
+        self._sum += value * weight
+        peak = self.peak
+        if value > peak.largest or now >= peak.step_ends:
+            peak.observe(now, value)
 
 
 class RollingMode(Generic[V]):
@@ -140,14 +165,11 @@ class RollingMode(Generic[V]):
         self._recent.append((now, seconds, value))
         self._drop_expired(now)
 
-    def observed(self, now: float) -> V | None:
-        """Returns the value that was observed at the time `now`; None if there was none."""
-        last = self._recent[-1] if self._recent else None
-        return last[2] if last is not None and last[0] == now else None
-
     def value(self, now: float) -> V:
         """Returns the value that lasted longest in the window that ends at `now`."""
         self._drop_expired(now)
+        if not self._recent:
+            return self._default
         total_by_value: dict[V, float] = {}
         for _, seconds, value in reversed(self._recent):
             total_by_value[value] = total_by_value.get(value, 0.0) + seconds

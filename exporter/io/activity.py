@@ -12,15 +12,14 @@ from exporter.config.disk_rules import DiskRules
 from exporter.config.drive_class import DriveClass, VolumeType
 from exporter.families import disk_families as metrics
 from exporter.io.accumulators import (
-    MAX_WINDOW_SECONDS,
-    RollingMax,
+    PeakHistogram,
     RollingMode,
     WeightedHistogram,
 )
 from exporter.io.baseline import DriveBaselines
 from exporter.io.drive import Drive
 from exporter.io.falloff_tracker import MUCH_BYTES, WriteFalloffTracker
-from exporter.io.interval import DiskInterval, hung_share
+from exporter.io.interval import DiskInterval, hung_share, stalled_interval
 from exporter.io.partial_hang import PartialHangDetector
 from exporter.io.slowdown import SlowdownEvidence
 from exporter.io.throttling import ThrottlingDetector
@@ -32,7 +31,6 @@ from exporter.io.verdict import (
     device_is_full,
     is_saturated,
     requests_are_slow,
-    tasks_wait_for_io,
     unsaturated_await_limit,
 )
 
@@ -54,13 +52,13 @@ class DiskContext:
 
     is_cpu_bound: True if a CPU that completes requests is saturated by interrupts, and the host has
         little iowait; False if the CPUs are not sampled.
-    pressure_ratio: the share of the time in which some task waited for I/O, 0 to 1. None means that
-        the kernel provides no pressure stall information (PSI), or that it is not sampled.
+    is_waited_for: True if tasks waited for I/O, see `tasks_wait_for_io`. None means that the kernel
+        provides no pressure stall information (PSI), or that it is not sampled.
     is_cpu_full: True if a CPU that completes requests has no time left, beside any iowait.
     """
 
     is_cpu_bound: bool
-    pressure_ratio: float | None
+    is_waited_for: bool | None
     is_cpu_full: bool = False
 
 
@@ -75,6 +73,7 @@ class DiskActivity:
     verdict: the verdict that lasted longest in the last 10 seconds.
     falloffs: counts the throughput drops during writes. None for rotational drives, volumes and
         stacked devices, because their throughput also drops for harmless reasons.
+    is_stalled: True if the last recorded interval was a stall.
     uncredited_seconds: the value of the last interval; see `DiskInterval`.
     evidence (argument): returns the drive's temperature and link speed. It is called only when a
         throughput drop is detected and while the drive is slow.
@@ -90,6 +89,7 @@ class DiskActivity:
         "_deep_limits",
         "_deep_queue_depth",
         "_evidence",
+        "_full_busy_ratio",
         "_hang",
         "_is_limited",
         "_previous",
@@ -101,21 +101,18 @@ class DiskActivity:
         "_work_busy_ratio",
         "baselines",
         "busy_ratio",
-        "busy_ratio_max",
         "drive",
         "falloffs",
         "flush_await",
+        "is_stalled",
         "queue_depth",
-        "queue_depth_max",
         "read_await",
-        "read_await_max",
         "read_size",
         "saturated_seconds",
         "stalled_seconds",
         "uncredited_seconds",
         "verdict",
         "write_await",
-        "write_await_max",
         "write_size",
     )
 
@@ -130,20 +127,17 @@ class DiskActivity:
         self._rules = rules
         self._evidence = evidence
         self.drive = drive
-        self.busy_ratio = WeightedHistogram(metrics.BUSY_RATIO)
-        self.queue_depth = WeightedHistogram(metrics.QUEUE_DEPTH)
-        self.read_await = WeightedHistogram(metrics.READ_AWAIT)
-        self.write_await = WeightedHistogram(metrics.WRITE_AWAIT)
+        self.busy_ratio = PeakHistogram(metrics.BUSY_RATIO)
+        self.queue_depth = PeakHistogram(metrics.QUEUE_DEPTH)
+        self.read_await = PeakHistogram(metrics.READ_AWAIT)
+        self.write_await = PeakHistogram(metrics.WRITE_AWAIT)
         self.flush_await = WeightedHistogram(metrics.FLUSH_AWAIT)
         self.read_size: WeightedHistogram | None = None
         self.write_size: WeightedHistogram | None = None
-        self.busy_ratio_max = RollingMax(MAX_WINDOW_SECONDS)
-        self.queue_depth_max = RollingMax(MAX_WINDOW_SECONDS)
-        self.read_await_max = RollingMax(MAX_WINDOW_SECONDS)
-        self.write_await_max = RollingMax(MAX_WINDOW_SECONDS)
         self.uncredited_seconds = 0.0
         self.saturated_seconds = 0.0
         self.stalled_seconds = 0.0
+        self.is_stalled = False
         self._stall_seconds = self._counted_stall_seconds = 0.0
         # None: the device was idle, so no request can have hung since before the interval.
         self._before: DiskInterval | None = None
@@ -191,8 +185,8 @@ class DiskActivity:
 
     def record(
         self, now: float, disk: DiskInterval, context: DiskContext, *, is_probed: bool = False
-    ) -> None:
-        """Records the interval that ended at `now`, and determines its verdict.
+    ) -> Verdict:
+        """Records the interval that ended at `now`, and returns its verdict.
 
         now: monotonic time in seconds.
         is_probed: a probe ran on the device. The interval then counts neither as saturated nor as
@@ -220,23 +214,17 @@ class DiskActivity:
         hangs = (
             excess is not None
             and (excess > 0.0 or (hang is not None and hang.is_open))
-            and self._some_requests_hang(excess, queue_depth, seconds)
+            and (hang or self._new_hang_detector()).observe(excess, queue_depth, seconds)
         )
-        stalled, disk = (True, disk._replace(stalled=True)) if hangs else (stalled, disk)
-        self.busy_ratio.observe(busy_ratio, seconds)
-        self.queue_depth.observe(queue_depth, seconds)
-        self.busy_ratio_max.observe(now, busy_ratio)
-        self.queue_depth_max.observe(now, queue_depth)
+        stalled, disk = (True, stalled_interval(disk)) if hangs else (stalled, disk)
+        self.busy_ratio.record(now, busy_ratio, seconds)
+        self.queue_depth.record(now, queue_depth, seconds)
         if reads:
-            read_await = read_seconds / reads
-            self.read_await.observe(read_await, reads)
-            self.read_await_max.observe(now, read_await)
+            self.read_await.record(now, read_seconds / reads, reads)
             if self.read_size is not None:
                 self.read_size.observe(read_bytes / reads, reads)
         if writes:
-            write_await = write_seconds / writes
-            self.write_await.observe(write_await, writes)
-            self.write_await_max.observe(now, write_await)
+            self.write_await.record(now, write_seconds / writes, writes)
             if self.write_size is not None:
                 self.write_size.observe(written_bytes / writes, writes)
         if flushes:
@@ -245,7 +233,7 @@ class DiskActivity:
             self._count_stall(seconds, stalled=stalled, in_flight=queue_depth)
         self._before, self._previous = self._previous, disk
         if not self.drive.leaf:
-            return
+            return Verdict.NONE
         falloffs = self.falloffs
         # A probe may fill the write cache on purpose, so its writes are not checked for falloffs.
         slowed_by = (
@@ -259,21 +247,26 @@ class DiskActivity:
             and not is_probed
             else None
         )
-        if stalled or busy_ratio >= self._work_busy_ratio:
-            self._judge(now, disk, context, slowed_by, is_probed=is_probed)
+        # Without one of these conditions there is no bottleneck, whether requests are slow or not.
+        may_be_bottleneck = stalled or (
+            busy_ratio >= self._work_busy_ratio
+            and (
+                busy_ratio >= self._full_busy_ratio
+                or slowed_by is not None
+                or context.is_waited_for
+                or context.is_cpu_bound
+            )
+        )
+        verdict = Verdict.NONE
+        if may_be_bottleneck:
+            verdict = self._judge(now, disk, context, slowed_by, is_probed=is_probed)
         if busy_ratio < self._calm_busy_ratio and not is_probed:
             self._learn(now, disk)
+        return verdict
 
-    def _some_requests_hang(self, excess: float, queue_depth: float, seconds: float) -> bool:
-        hang = self._hang
-        if hang is None:
-            hang = self._hang = PartialHangDetector(self._rules.partial_hang)
-        return hang.observe(excess, queue_depth, seconds)
-
-    @property
-    def is_stalled(self) -> bool:
-        """True if the last recorded interval was a stall."""
-        return self._stall_seconds > 0
+    def _new_hang_detector(self) -> PartialHangDetector:
+        self._hang = PartialHangDetector(self._rules.partial_hang)
+        return self._hang
 
     def record_stall(self, seconds: float) -> None:
         """Records `seconds` without samples, in which no request of a stalled device completed."""
@@ -283,6 +276,7 @@ class DiskActivity:
         # Consecutive stalled intervals count only if together they last about a second. Otherwise,
         # at ten samples per second, a single slow request would count as a stall.
         hang = self._hang
+        self.is_stalled = stalled
         if stalled:
             hung = 0.0 if hang is None else hang.hung_seconds
             is_partial = hung > 0  # certain after several intervals, which then all count
@@ -313,19 +307,17 @@ class DiskActivity:
         slowed_by: Verdict | None,
         *,
         is_probed: bool,
-    ) -> None:
+    ) -> Verdict:
         rules = self._rules
         is_deep = disk.queue_depth >= self._deep_queue_depth
         limits = self._deep_limits if is_deep else self._await_limits
         is_full = device_is_full(disk, self.drive.kind, limits, rules.saturation)
-        is_waited_for = tasks_wait_for_io(context.pressure_ratio, rules.saturation)
+        is_waited_for = context.is_waited_for
         if is_full and not is_probed and is_saturated(is_full=True, is_waited_for=is_waited_for):
             self.saturated_seconds += disk.seconds
         when_full = self._when_full
         if self._is_limited and self._is_throttled(now, disk, is_full=is_full):
             is_full, when_full = True, Verdict.THROTTLED
-        if not (is_full or disk.stalled or slowed_by or is_waited_for or context.is_cpu_bound):
-            return  # The verdict is NONE, whether requests are slow or not.
         verdict = bottleneck_verdict(
             disk,
             is_full=is_full,
@@ -339,6 +331,7 @@ class DiskActivity:
         )
         if verdict is not Verdict.NONE:
             self.verdict.observe(now, disk.seconds, verdict)
+        return verdict
 
     def _is_throttled(self, now: float, disk: DiskInterval, *, is_full: bool) -> bool:
         """Returns True if this cloud volume is at its limit.
@@ -388,6 +381,7 @@ class DiskActivity:
             *(await_limit(rules, kind, s, is_deep=is_local or s is not None) for s in (read, write))
         )
         self._deep_queue_depth = rules.deep_queue_depth[kind]
+        self._full_busy_ratio = rules.busy_ratio
         self._work_busy_ratio = self._rules.bottleneck.work_busy_ratio
         self._calm_busy_ratio = self._rules.baseline.calm_busy_ratio
         volume = self.drive.volume_type if self.drive.volume else VolumeType.DRIVE

@@ -21,6 +21,9 @@ class RawSample(NamedTuple):
         `boottime` of `exporter.runtime.clock`.
     seconds: the time that reading all files took.
     diskstats, stat, pressure: the contents of the files; None means that the file is not sampled.
+    devices: the number of lines in /proc/diskstats; 0 if it is not sampled. The number changes when
+        a device appears or disappears.
+    size_bytes: the total size of the files.
     """
 
     monotonic: float
@@ -29,19 +32,8 @@ class RawSample(NamedTuple):
     diskstats: RawFile | None
     stat: RawFile | None
     pressure: RawFile | None
-
-    @property
-    def devices(self) -> int:
-        """The number of lines in /proc/diskstats; 0 if it is not sampled.
-
-        The number changes when a device appears or disappears.
-        """
-        return self.diskstats.content.count(b"\n") if self.diskstats else 0
-
-    @property
-    def size_bytes(self) -> int:
-        """The total size of the files."""
-        return sum(len(raw.content) for raw in (self.diskstats, self.stat, self.pressure) if raw)
+    devices: int
+    size_bytes: int
 
 
 class CounterFiles:
@@ -82,11 +74,21 @@ class CounterFiles:
 
         check_replaced: also check whether a path now leads to another file, and reopen it.
         """
-        now, boottime = self._clock.monotonic(), self._clock.boottime()
-        disks = self._disks.read(check_replaced=check_replaced) if self._disks else None
-        cpus = self._cpus.read(check_replaced=check_replaced) if self._cpus else None
-        waiting = self._pressure.read(check_replaced=check_replaced) if self._pressure else None
-        return RawSample(now, boottime, self._clock.monotonic() - now, disks, cpus, waiting)
+        clock = self._clock
+        now, boottime = clock.monotonic(), clock.boottime()
+        disks = cpus = waiting = None
+        devices = size = 0
+        if self._disks is not None:
+            disks = self._disks.read(check_replaced=check_replaced)
+            devices, size = disks.content.count(b"\n"), len(disks.content)
+        if self._cpus is not None:
+            cpus = self._cpus.read(check_replaced=check_replaced)
+            size += len(cpus.content)
+        if self._pressure is not None:
+            waiting = self._pressure.read(check_replaced=check_replaced)
+            size += len(waiting.content)
+        seconds = clock.monotonic() - now
+        return RawSample(now, boottime, seconds, disks, cpus, waiting, devices, size)
 
     def read_softirqs(self) -> tuple[float, RawFile | None]:
         """Returns the monotonic time and the bytes of /proc/softirqs; None if it is not sampled."""

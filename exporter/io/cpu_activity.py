@@ -60,9 +60,9 @@ class CpuActivity:
 
     def record_idle_time(self, sampled: CpuStat, *, per_cpu: bool) -> None:
         """Advances the idle and iowait counters to the values of this sample."""
-        if sampled.total is not None:
-            self.idle.advance(sampled.total.idle)
-            self.iowait.advance(sampled.total.iowait)
+        if (total := sampled.total) is not None:
+            self.idle.advance(total.idle)
+            self.iowait.advance(total.iowait)
         if per_cpu:
             for number, times in sampled.cpus.items():
                 self.idle_by_cpu.setdefault(number, MonotonicCounter()).advance(times.idle)

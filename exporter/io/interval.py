@@ -4,11 +4,12 @@ A sample is one reading of the kernel's counters. This module uses no files, no 
 """
 
 from collections.abc import Mapping
+from operator import sub
 from typing import NamedTuple
 
 from exporter.linux.diskstats import SECTOR_BYTES, TIME_WRAP_MILLISECONDS, DiskStats
 from exporter.linux.pressure import Pressure
-from exporter.linux.proc_stat import TICKS_PER_SECOND, CpuTimes
+from exporter.linux.proc_stat import CpuTicks
 
 #: Upper limit for the difference of two time counters, in milliseconds. The difference is computed
 #: modulo the counter's range, so a counter that decreased shows a difference of nearly the whole
@@ -71,6 +72,9 @@ class DiskInterval(NamedTuple):
     uncredited_seconds: float = 0.0
     excess_requests: float | None = None
     discards: int = 0
+
+
+_STALLED = DiskInterval._fields.index("stalled")
 
 
 def disk_interval(
@@ -140,7 +144,12 @@ def disk_interval(
     # The flush time is not added. The time of a write that requires a flush already includes the
     # flush, and the kernel counts the flush again separately (block/blk-flush.c, block/blk-mq.c).
     # With both times, sequential fsyncs would show a queue depth of 2.
-    request_seconds = read_seconds + write_seconds + (_elapsed(dt0 or 0, dt1) if dt1 else 0.0)
+    discard_time, flush_time = dt1 - (dt0 or 0) if dt1 else 0, ft1 - (ft0 or 0) if ft1 else 0
+    discard_seconds = (
+        discard_time / 1000 if 0 <= discard_time < most else _elapsed(dt0 or 0, dt1 or 0)
+    )
+    flush_seconds = flush_time / 1000 if 0 <= flush_time < most else _elapsed(ft0 or 0, ft1 or 0)
+    request_seconds = read_seconds + write_seconds + discard_seconds
     io_ratio = io_seconds / seconds if io_seconds < seconds else 1.0
     if completions or not in_flight:
         stalled = False
@@ -190,7 +199,7 @@ def disk_interval(
         write_seconds,
         written_sectors * SECTOR_BYTES,
         flushes,
-        _elapsed(ft0 or 0, ft1) if ft1 else 0.0,
+        flush_seconds,
         stalled,
         queue_depth,
         busy_ratio,
@@ -199,6 +208,11 @@ def disk_interval(
         discards,
     )
     return _new(DiskInterval, values)
+
+
+def stalled_interval(disk: DiskInterval) -> DiskInterval:
+    """Returns the interval as one in which the device stalled, although some requests completed."""
+    return _new(DiskInterval, (*disk[:_STALLED], True, *disk[_STALLED + 1 :]))
 
 
 def hung_share(
@@ -276,32 +290,28 @@ class CpuInterval(NamedTuple):
 
 
 def cpu_interval(
-    previous: Mapping[int, CpuTimes], current: Mapping[int, CpuTimes]
+    previous: Mapping[int, CpuTicks], current: Mapping[int, CpuTicks]
 ) -> CpuInterval | None:
     """Returns the shares of each CPU that is in both samples; None if no time passed on any CPU.
 
     A time that decreased counts as 0. idle and iowait sometimes decrease on idle CPUs; proc_stat(5)
     calls iowait unreliable. All times of a CPU that was offline start again at 0.
 
-    previous, current: the times of each CPU, keyed by CPU number.
+    previous, current: the ticks of each CPU, keyed by CPU number.
     """
     cpus = {}
-    total_ticks = softirq = iowait = idle = 0.0
-    for number, times in current.items():
+    total_ticks = softirq = iowait = idle = 0
+    for number, now in current.items():
         if (before := previous.get(number)) is None:
             continue
-        # The times are rounded to whole ticks. Otherwise binary rounding errors would decide which
-        # of two equally loaded CPUs has the largest softirq share.
-        elapsed = [
-            int((b - a) * TICKS_PER_SECOND + 0.5) if b > a else 0  # round() takes twice the time
-            for a, b in zip(before, times, strict=True)
-        ]
+        elapsed = list(map(sub, now, before))
+        if min(elapsed) < 0:
+            elapsed = [max(each, 0) for each in elapsed]
         if (ticks := sum(elapsed)) <= 0:
             continue
         _, _, _, cpu_idle, cpu_iowait, cpu_irq, cpu_softirq, _ = elapsed
-        cpus[number] = CpuShare(
-            (cpu_softirq + cpu_irq) / ticks, cpu_iowait / ticks, cpu_idle / ticks
-        )
+        shares = (cpu_softirq + cpu_irq) / ticks, cpu_iowait / ticks, cpu_idle / ticks
+        cpus[number] = _new(CpuShare, shares)
         total_ticks += ticks
         softirq += cpu_softirq + cpu_irq
         iowait += cpu_iowait

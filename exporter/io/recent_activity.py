@@ -38,24 +38,24 @@ _NO_VALUE = float("nan")
 class _Columns:
     """Columns of the last `SAMPLES` values, as one block of memory.
 
+    values: the columns, one after the other.
     number: the serial number of the last sample; the first has 0.
     """
 
-    __slots__ = ("_count", "_values", "number")
+    __slots__ = ("number", "values")
 
     def __init__(self, count: int, number: int) -> None:
-        self._count = count
-        self._values = array("f", bytes(4 * count * SAMPLES))
+        self.values = array("f", bytes(4 * count * SAMPLES))
         self.number = number
 
     def column(self, index: int, samples: int) -> "array[float]":
         """Returns the last `samples` values of a column, the oldest first."""
         begin, end = index * SAMPLES, (self.number + 1) % SAMPLES
-        whole = self._values[begin + end : begin + SAMPLES] + self._values[begin : begin + end]
+        whole = self.values[begin + end : begin + SAMPLES] + self.values[begin : begin + end]
         return whole[SAMPLES - samples :]
 
     def _write(self, slot: int, values: tuple[float, ...]) -> None:
-        stored = self._values
+        stored = self.values
         for value in values:
             stored[slot] = value
             slot += SAMPLES
@@ -64,36 +64,18 @@ class _Columns:
 class DriveSamples(_Columns):
     """The last samples of one drive.
 
+    status: a byte for each sample: the position of the verdict in `VERDICTS`, and flags.
     last: the last interval with I/O; it is the current one if its sample has the number `number`.
     last_number: the number of the sample of `last`.
     """
 
-    __slots__ = ("_status", "last", "last_number")
+    __slots__ = ("last", "last_number", "status")
 
     def __init__(self, number: int, interval: DiskInterval) -> None:
         super().__init__(4, number)
-        self._status = bytearray(SAMPLES)
+        self.status = bytearray(SAMPLES)
         self.last = interval
         self.last_number = number
-
-    def record(self, number: int, interval: DiskInterval, status: int) -> None:
-        """Stores an interval, and zeros for the samples without I/O before it."""
-        if number > self.number + 1:
-            self.advance(number - 1)
-        self.number = self.last_number = number
-        self.last = interval
-        seconds, reads, read_seconds, read_bytes, writes, write_seconds, written_bytes = interval[
-            :7
-        ]
-        slot = number % SAMPLES
-        # Single assignments take half the time of `_write`. This runs for every busy drive and
-        # second.
-        values = self._values
-        values[slot] = read_bytes / seconds
-        values[slot + SAMPLES] = written_bytes / seconds
-        values[slot + 2 * SAMPLES] = read_seconds / reads if reads else 0.0
-        values[slot + 3 * SAMPLES] = write_seconds / writes if writes else 0.0
-        self._status[slot] = status
 
     def advance(self, number: int) -> None:
         """Stores zeros for all samples up to this number, because the drive had no I/O."""
@@ -101,13 +83,13 @@ class DriveSamples(_Columns):
         for each in range(number - idle + 1, number + 1):
             slot = each % SAMPLES
             self._write(slot, (0.0, 0.0, 0.0, 0.0))
-            self._status[slot] = 0
+            self.status[slot] = 0
         self.number = max(number, self.number)
 
     def statuses(self, samples: int) -> bytes:
         """Returns the last `samples` status bytes, the oldest first."""
         end = (self.number + 1) % SAMPLES
-        return bytes(self._status[end:] + self._status[:end])[SAMPLES - samples :]
+        return bytes(self.status[end:] + self.status[:end])[SAMPLES - samples :]
 
 
 class RecentActivity(_Columns):
@@ -170,34 +152,36 @@ class RecentActivity(_Columns):
             for name in idle:
                 del self._drives[name]
 
-    def record(
-        self,
-        device: str,
-        interval: DiskInterval,
-        verdict: Verdict,
-        *,
-        is_saturated: bool,
-        is_stalled: bool,
-        is_probed: bool,
-    ) -> None:
-        """Stores the interval of a drive in the current sample."""
+    def record(self, device: str, interval: DiskInterval, verdict: Verdict, flags: int = 0) -> None:
+        """Stores the interval of a drive in the current sample.
+
+        flags: the sum of those of `SATURATED`, `STALLED` and `PROBED` that apply.
+        """
+        number = self.number
         samples = self._drives.get(device)
         if samples is None:
             if len(self._drives) >= MAX_DRIVES:
                 return
-            samples = self._drives[device] = DriveSamples(self.number - 1, interval)
-        status = (
-            _CODES[verdict]
-            | (SATURATED if is_saturated else 0)
-            | (STALLED if is_stalled else 0)
-            | (PROBED if is_probed else 0)
-        )
-        samples.record(self.number, interval, status)
-        seconds = interval.seconds
-        self._values[4 * SAMPLES + self.number % SAMPLES] += (
-            interval.read_bytes + interval.written_bytes
-        ) / seconds
-        self.requests += (interval.reads + interval.writes) / seconds
+            samples = self._drives[device] = DriveSamples(number - 1, interval)
+        elif number > samples.number + 1:
+            samples.advance(number - 1)
+        samples.number = samples.last_number = number
+        samples.last = interval
+        seconds, reads, read_seconds, read_bytes, writes, write_seconds, written_bytes = interval[
+            :7
+        ]
+        slot = number % SAMPLES
+        # Single assignments take half the time of `_write`. This runs for every busy drive and
+        # second.
+        values = samples.values
+        values[slot] = read_bytes / seconds
+        values[slot + SAMPLES] = written_bytes / seconds
+        values[slot + 2 * SAMPLES] = read_seconds / reads if reads else 0.0
+        values[slot + 3 * SAMPLES] = write_seconds / writes if writes else 0.0
+        # Looking up an enum member takes as long as the assignments.
+        samples.status[slot] = flags if verdict is Verdict.NONE else flags | _CODES[verdict]
+        self.values[slot + 4 * SAMPLES] += (read_bytes + written_bytes) / seconds
+        self.requests += (reads + writes) / seconds
 
     def forget(self, device: str) -> None:
         """Drops the samples of a device that disappeared, or whose name another one has now."""

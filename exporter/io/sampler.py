@@ -31,9 +31,9 @@ from exporter.io.interval import (
     disk_interval,
     pressure_ratios,
 )
-from exporter.io.recent_activity import RecentActivity
+from exporter.io.recent_activity import PROBED, SATURATED, STALLED, RecentActivity
 from exporter.io.slowdown import SlowdownEvidence
-from exporter.io.verdict import Verdict
+from exporter.io.verdict import Verdict, tasks_wait_for_io
 from exporter.linux import diskstats, files, pressure, proc_stat
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.files import RawFile
@@ -48,11 +48,10 @@ from exporter.runtime.errors import LimitReached, Parsed
 #: interval, because its mean values are not those of a single second.
 _GAP_INTERVALS = 3
 
-#: Pending samples are processed when there are this many, or when they span this many seconds. Both
-#: limits exceed Prometheus' usual scrape interval of 15 s, so normally a page request processes the
-#: samples. That takes half the CPU time of processing them separately with cold caches.
+#: Pending samples are processed when there are this many, or when they span this many seconds: more
+#: than Prometheus' usual scrape interval of 15 s, so normally a page request processes them.
 _MAX_PENDING, _MAX_PENDING_SECONDS = 20, 20.0
-#: The maximum total size of the pending samples, in bytes. With 1,000 disks, 20 samples have 3 MB.
+#: The maximum total size of the pending samples, in bytes. 20 samples of 1,000 disks have 3 MB.
 _MAX_PENDING_BYTES = 6 << 20
 
 T = TypeVar("T")
@@ -110,7 +109,7 @@ class Sampler:
         self._per_cpu = per_cpu
         self._request_sizes = request_sizes
         self._drives: Mapping[str, Drive] = {}
-        self._on_change: Callable[[], None] = _nothing
+        self._on_change: Callable[[], None] = lambda: None
         self._pending: list[RawSample] = []
         self._pending_bytes = 0
         self._flushed_at: float | None = None
@@ -129,8 +128,7 @@ class Sampler:
         self.cpu = CpuActivity()
         self.recent = RecentActivity()
         self._completions = BlockCompletions()
-        self.samples = 0
-        self.gaps = 0
+        self.samples = self.gaps = 0
 
     def update_drives(self, drives: Mapping[str, Drive]) -> None:
         """Replaces the drive of each device after a refresh of the topology.
@@ -221,6 +219,12 @@ class Sampler:
             self._flush()
             yield
 
+    def verdicts(self) -> dict[str, Verdict]:
+        """Returns the verdict of each drive at the last processed sample, at most 20 s ago."""
+        with self._lock:
+            now, known = self._flushed_at or 0.0, self.activities.items()
+            return {name: each.verdict.value(now) for name, each in known if each.drive.leaf}
+
     def _flush(self) -> None:
         pending, self._pending = self._pending, []
         self._pending_bytes = 0
@@ -247,7 +251,8 @@ class Sampler:
         is_cpu_bound, is_cpu_full = self.cpu.delays_completions(
             shares, self._completions, self._rules.bottleneck
         )
-        context = DiskContext(is_cpu_bound, ratios[0], is_cpu_full)
+        is_waited_for = tasks_wait_for_io(ratios[0], self._rules.saturation)
+        context = DiskContext(is_cpu_bound, is_waited_for, is_cpu_full)
         self.recent.begin(ratios, shares, round(seconds / self.interval) if gap else 0)
         self._advance_disks(now, lines, context, seconds, is_comparable=is_comparable)
         self._pressure = waiting
@@ -282,7 +287,7 @@ class Sampler:
         self.cpu.record_idle_time(sampled, per_cpu=self._per_cpu)
         if previous is None or not is_comparable:
             return None
-        shares = cpu_interval(previous.cpus, sampled.cpus)
+        shares = cpu_interval(previous.ticks, sampled.ticks)
         if shares is not None:
             self.cpu.record(now, shares, seconds, self._rules.bottleneck)
         return shares
@@ -299,7 +304,7 @@ class Sampler:
         if lines is None:
             self.disks = None
             return
-        previous = self.disks if is_comparable else None
+        previous = (self.disks if is_comparable else None) or {}
         if not is_comparable and self.disks is not None and seconds > 0:
             self._record_stalls(lines, seconds)
         self._lines = lines
@@ -309,12 +314,10 @@ class Sampler:
             if self._wanted(name)
         }
         # A device with an unparsable line in this sample has not disappeared.
-        for device in self.activities.keys() - disks.keys() if self._is_complete else ():
-            del self.activities[device]
-            self.recent.forget(device)
-            self._on_change()
+        if self._is_complete and self.activities.keys() != disks.keys():
+            self._forget_missing(disks)
         for device, disk in disks.items():
-            before = previous.get(device) if previous else None
+            before = previous.get(device)
             activity = self.activities.get(device)
             if activity is None:
                 if len(self.activities) >= files.MAX_DEVICES:
@@ -329,9 +332,8 @@ class Sampler:
             if interval is None:
                 # `self._drives` still describes the previous device of this name.
                 self.activities[device] = self._new_activity(device, now, drive_from_name(device))
-            else:
-                is_probed = self._is_probed(device, now - seconds, now)
-                self._record(device, activity, now, interval, context, is_probed=is_probed)
+                continue
+            self._record(device, activity, now, interval, context)
         self.disks = disks
 
     def _record(
@@ -341,20 +343,23 @@ class Sampler:
         now: float,
         interval: DiskInterval,
         context: DiskContext,
-        *,
-        is_probed: bool,
     ) -> None:
+        is_probed = self._is_probed(device, now - interval.seconds, now)
         saturated_seconds = activity.saturated_seconds
-        activity.record(now, interval, context, is_probed=is_probed)
+        verdict = activity.record(now, interval, context, is_probed=is_probed)
         if activity.drive.leaf:
-            self.recent.record(
-                device,
-                interval,
-                activity.verdict.observed(now) or Verdict.NONE,
-                is_saturated=activity.saturated_seconds > saturated_seconds,
-                is_stalled=activity.is_stalled,
-                is_probed=is_probed,
-            )
+            flags = PROBED if is_probed else 0
+            if activity.saturated_seconds > saturated_seconds:
+                flags |= SATURATED
+            if activity.is_stalled:
+                flags |= STALLED
+            self.recent.record(device, interval, verdict, flags)
+
+    def _forget_missing(self, disks: Mapping[str, DiskStats]) -> None:
+        for device in self.activities.keys() - disks.keys():
+            del self.activities[device]
+            self.recent.forget(device)
+            self._on_change()
 
     def _record_stalls(self, lines: diskstats.RecordsByLine, seconds: float) -> None:
         """Records a gap between two samples for the devices that hung all the time.
@@ -393,7 +398,3 @@ def _parse_stat(raw: RawFile) -> Parsed[CpuStat]:
 
 def _parse_pressure(raw: RawFile) -> Parsed[Pressure]:
     return Parsed(pressure.parse(files.decode(raw)))
-
-
-def _nothing() -> None:
-    return

@@ -283,7 +283,7 @@ def _reread(known: Device, *, read_queue: bool) -> Parsed[Device | None]:
         disk = replace(disk, queue=queue)
     if disk.kind not in ("disk", "path"):
         disk = replace(disk, slaves=block.read_slaves(directory))
-    return _read_changing(replace(known, block=disk))
+    return _read_changing(known if disk is known.block else replace(known, block=disk))
 
 
 def _read_new(sys: Path, entry: DeviceEntry) -> Parsed[Device | None]:
@@ -309,13 +309,12 @@ def _read_new(sys: Path, entry: DeviceEntry) -> Parsed[Device | None]:
 def _read_changing(device: Device) -> Parsed[Device | None]:
     """Returns the device with its current state, and the faults of all its attributes."""
     state = read_state(device.state_files)
-    is_array, directory = device.block.kind == "md", device.block.directory
-    current = replace(
-        device,
-        state=state.value,
-        degraded_members=read_degraded_members(directory) if is_array else None,
-        sync=read_sync(directory) if is_array else None,
-    )
+    current, directory = device, device.block.directory
+    if device.block.kind == "md":
+        degraded, sync = read_degraded_members(directory), read_sync(directory)
+        current = replace(device, degraded_members=degraded, sync=sync)
+    if state.value != device.state:
+        current = replace(current, state=state.value)
     return Parsed(current, device.faults + state.faults)
 
 

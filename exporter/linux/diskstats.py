@@ -9,6 +9,7 @@ record of each unchanged line, and checks the range of all numbers of a line at 
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -48,6 +49,8 @@ _NAME_COLUMNS = 3
 #: The index of the number of requests in flight among the counters.
 _IN_FLIGHT = 8
 
+# Creates a named tuple without calling the class's own constructor, which takes as long as the rest
+# of the parser.
 _new = tuple.__new__
 
 
@@ -176,8 +179,12 @@ def parse(text: str, known: Mapping[str, DiskStats]) -> Parsed[RecordsByLine]:
     """
     records: RecordsByLine = {}
     lines, faults = files.split_complete_lines("diskstats", text, _MAX_RECORDS)
-    for number, line in enumerate(lines, start=1):
-        record = known.get(line)
+    # The lines usually have the same order as in the previous reading.
+    previous: Iterable[tuple[str, DiskStats | None]] = repeat(("", None))
+    if len(known) == len(lines):
+        previous = known.items()
+    for number, (line, (before, last)) in enumerate(zip(lines, previous), start=1):  # noqa: B905
+        record = last if line == before else _next_record(line, before, last) or known.get(line)
         if record is None:
             try:
                 record = _parse_line(line)
@@ -194,7 +201,7 @@ def records_by_device(records: Iterable[DiskStats]) -> dict[str, DiskStats]:
     Before Linux 6.4, the counters of a head of NVMe multipath stay 0 (commit d4d957b53d91). The
     result then contains the sums of the head's hidden paths: nvme0c1n1 is a path of nvme0n1.
     """
-    by_device = {record.device: record for record in records}
+    by_device = {record[0]: record for record in records}
     paths: dict[str, list[DiskStats]] = {}
     for device, record in by_device.items():
         if "c" not in device or (path := _NVME_PATH.fullmatch(device)) is None:
@@ -208,6 +215,32 @@ def records_by_device(records: Iterable[DiskStats]) -> dict[str, DiskStats]:
         sums = [None if None in column else sum(column) for column in columns]
         by_device[device] = DiskStats(head.device, head.number, *sums)  # type: ignore[arg-type]
     return by_device
+
+
+def _next_record(line: str, before: str, last: DiskStats | None) -> DiskStats | None:
+    """Returns the record of a line, if it continues that of the same device and needs no check.
+
+    before, last: the line and the record of the previous reading. Only the counters are parsed if
+    the lines are equal up to them. None means that `_parse_line` is required.
+    """
+    if last is None or (device := last[0]).isdecimal():
+        return None
+    begin = before.find(device) + len(device) + 1
+    if not line.startswith(before[:begin]):
+        return None
+    text = line[begin:]
+    try:
+        counters = tuple(map(int, text.split()))
+    except ValueError:
+        return None
+    if (
+        len(counters) != _WITH_FLUSHES - _NAME_COLUMNS
+        or "-" in text
+        or sum(counters) >= COUNTER_END
+        or counters[_IN_FLIGHT] >= _MAX_IN_FLIGHT
+    ):
+        return None
+    return _new(DiskStats, last[:2] + counters)
 
 
 def _parse_line(line: str) -> DiskStats:
@@ -228,7 +261,6 @@ def _parse_line(line: str) -> DiskStats:
         counters[_IN_FLIGHT] = 0
     if count < _WITH_FLUSHES:
         counters += [None] * (_WITH_FLUSHES - count)
-    # Calling the constructor of the class would take as long as the rest of this function.
     return _new(DiskStats, (device, f"{major}:{minor}", *counters))
 
 

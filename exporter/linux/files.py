@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from exporter.runtime.errors import (
     Faults,
@@ -25,8 +25,6 @@ from exporter.runtime.errors import (
     ParseError,
     ReadError,
 )
-
-T = TypeVar("T")
 
 #: The maximum size of one kernel file, in bytes, unless the reader of a file sets another limit.
 #: /proc/net/softnet_stat has 600 KB with 4,096 CPUs.
@@ -46,21 +44,25 @@ MAX_NAMES = 20_000
 #: limit: path_resolution(7).
 _MAX_LINKS = 40
 
-#: The maximum number of components that are looked up in one path, including those of its links.
-#: Each lookup is a system call. Real paths have fewer than 30.
+#: The maximum number of system calls for one path and its links. Real paths need fewer than 30.
 _MAX_LOOKUPS = 128
 
-#: The maximum length of a path, in characters: PATH_MAX of linux/limits.h.
+#: The maximum length of a path: PATH_MAX of linux/limits.h.
 _MAX_PATH_LENGTH = 4096
 
 #: Every unsigned 64-bit counter is smaller than this number.
 COUNTER_END = 1 << 64
 
+#: The bytes that are read of an attribute. It fits in one page.
+_ATTRIBUTE_BYTES = 2 * os.sysconf("SC_PAGE_SIZE")
+
 _CHUNK_BYTES = 1 << 16
+#: The room for growth in the buffer of an open file, in bytes.
+_SPARE_BYTES = 1 << 12
+_new = tuple.__new__  # faster than the constructor of a named tuple
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
-#: The errors that the kernel returns for a feature that is missing or disabled. For example,
-#: reading /proc/pressure/io fails with EOPNOTSUPP after a boot with psi=0.
+#: The errors of a feature that is missing or disabled, such as EOPNOTSUPP after a boot with psi=0.
 _ABSENT = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.EOPNOTSUPP, errno.ESRCH}
 )
@@ -82,8 +84,8 @@ class RawFile(NamedTuple):
 class OpenFile:
     """A kernel file that is read every second and stays open between the readings.
 
-    Path lookup, open and close together take as long as the reading itself. A file in /proc
-    generates new content each time it is read from offset 0
+    Opening and closing take as long as the reading. A file in /proc has new content each time it is
+    read from offset 0
     (https://docs.kernel.org/filesystems/seq_file.html). Not thread-safe: only one thread may use an
     object at a time.
 
@@ -92,7 +94,7 @@ class OpenFile:
         (single_open of fs/seq_file.c). A second read, which would return nothing, is omitted.
     """
 
-    __slots__ = ("_descriptor", "_is_single", "_limit", "_path")
+    __slots__ = ("_descriptor", "_is_single", "_limit", "_path", "_room")
 
     def __init__(
         self, path: Path | str, limit: int = LARGEST_FILE_BYTES, *, is_single: bool = False
@@ -100,6 +102,7 @@ class OpenFile:
         self._path = path
         self._limit = limit
         self._is_single = is_single
+        self._room = 2 * _SPARE_BYTES
         self._descriptor: int | None = None
 
     def __del__(self) -> None:
@@ -120,15 +123,26 @@ class OpenFile:
                 descriptor = None
             if descriptor is None:
                 descriptor = self._descriptor = os.open(self._path, _FLAGS)
-            if self._is_single:
-                content = os.pread(descriptor, _CHUNK_BYTES, 0)
-                if len(content) < min(_CHUNK_BYTES, self._limit):
-                    return RawFile(self._path, content)
-            os.lseek(descriptor, 0, os.SEEK_SET)
-            return _read_to_end(self._path, descriptor, self._limit)
+            room = self._room
+            content = os.pread(descriptor, room, 0)
+            if not self._is_single or len(content) == room:
+                content = self._with_rest(descriptor, content)
+            if len(content) > self._limit:
+                return _too_large(self._path, self._limit)
+            return _new(RawFile, (self._path, content, None))
         except OSError as e:
             self._close()
             return RawFile(self._path, b"", e)
+
+    def _with_rest(self, descriptor: int, content: bytes) -> bytes:
+        """Returns the bytes up to the end of the file, or to the limit."""
+        chunks, size = [content], len(content)
+        while size <= self._limit and (chunk := os.pread(descriptor, self._room, size)):
+            chunks.append(chunk)
+            size += len(chunk)
+        # A buffer that is much larger than the file would be allocated and trimmed each time.
+        self._room = max(self._room, min(size, _CHUNK_BYTES) + _SPARE_BYTES)
+        return b"".join(chunks)
 
     def _close(self) -> None:
         descriptor, self._descriptor = self._descriptor, None
@@ -220,13 +234,11 @@ def read_attribute(path: Path | str) -> str | None:
     None means that the attribute is absent, empty, or cannot be read. Drivers return EINVAL,
     EIO, EAGAIN and other errors for attributes that they do not support on a device.
     """
-    # This does not call `read`, because one read(2) is enough: an attribute fits in one page
-    # (https://docs.kernel.org/filesystems/sysfs.html). A refresh of the topology reads hundreds of
-    # attributes.
+    # One read(2) is enough (https://docs.kernel.org/filesystems/sysfs.html).
     try:
         descriptor = os.open(path, _FLAGS)
         try:
-            content = os.read(descriptor, _CHUNK_BYTES)
+            content = os.read(descriptor, _ATTRIBUTE_BYTES)
         finally:
             os.close(descriptor)
     except OSError:
@@ -356,13 +368,18 @@ def _read_to_end(path: Path | str, descriptor: int, limit: int) -> RawFile:
     # A seq_file returns about one page per read(2), even if the buffer is larger.
     chunks: list[bytes] = []
     size = 0
-    while chunk := os.read(descriptor, _CHUNK_BYTES):
+    room = min(_CHUNK_BYTES, limit + 1)
+    while chunk := os.read(descriptor, room):
         chunks.append(chunk)
         size += len(chunk)
         if size > limit:
-            message = f"{path}: not read, because it is larger than {limit} bytes"
-            return RawFile(path, b"", LimitReached(message))
+            return _too_large(path, limit)
     return RawFile(path, b"".join(chunks))
+
+
+def _too_large(path: Path | str, limit: int) -> RawFile:
+    message = f"{path}: not read, because it is larger than {limit} bytes"
+    return RawFile(path, b"", LimitReached(message))
 
 
 def _source_error(path: Path | str, e: OSError) -> NotAvailable | ReadError:

@@ -38,7 +38,7 @@ class Pressure:
     stalled_seconds: float | None
 
 
-def read(file: Path) -> Pressure:
+def read(file: Path | str) -> Pressure:
     """Returns the totals in one pressure file.
 
     Raises:
@@ -62,7 +62,11 @@ def parse(text: str) -> Pressure:
         raise faults.first
     for number, line in enumerate(lines, start=1):
         kind, *pairs = line.split() or [""]
-        total = next((pair[6:] for pair in pairs if pair.startswith("total=")), "")
+        total = ""
+        for pair in pairs:
+            if pair.startswith("total="):
+                total = pair[6:]
+                break
         try:
             totals[kind] = files.parse_counter(total) / _MICROSECONDS_PER_SECOND
         except ValueError as e:

@@ -65,8 +65,7 @@ def parse(text: str) -> Parsed[Softirqs]:
                 faults.add(ParseError(f"softirqs:{number}: no vector: {line[:80]!r}"))
             continue
         try:
-            words = rest.split(None, files.MAX_CPUS)
-            counts = [files.parse_counter(word) for word in words]
+            counts = _parse_counts(rest)
             softirqs[vector.strip()] = dict(zip(cpus, counts, strict=True))
         except ValueError as e:
             faults.add(ParseError(f"softirqs:{number}: {e}: {line[:80]!r}"))
@@ -87,10 +86,17 @@ def parse_block(raw: RawFile) -> dict[int, int]:
     try:
         cpus = [_parse_cpu(word) for word in header.decode("ascii").split(None, files.MAX_CPUS)]
         line = raw.content[start + len(b"BLOCK:") : end].decode("ascii")
-        counts = [files.parse_counter(word) for word in line.split(None, files.MAX_CPUS)]
+        counts = _parse_counts(line)
         return dict(zip(cpus, counts, strict=True))
     except (ValueError, ParseError):
         return {}
+
+
+def _parse_counts(text: str) -> list[int]:
+    counts = list(map(int, text.split(None, files.MAX_CPUS)))
+    if counts and not 0 <= min(counts) <= max(counts) < files.COUNTER_END:
+        raise ValueError("a number is not an unsigned 64-bit counter")
+    return counts
 
 
 def _parse_cpu(word: str) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from exporter.drives.health import DriveIdentity
 from exporter.families import device_families as metrics
-from exporter.families.desc import Sample
+from exporter.families.desc import Sample, SampleBlock, blocks
 from exporter.linux import pcie
 from exporter.linux.block import BlockDevice
 from exporter.linux.device import Device
@@ -19,13 +19,20 @@ _UNKNOWN = DriveIdentity()
 
 def new(sources: Sources) -> Collect:
     """Returns the function that returns the samples; see `collectors`."""
+    last: tuple[object, object, object] = (None, None, None)
+    found: list[SampleBlock] = []
 
-    def collect() -> Parsed[list[Sample]]:
-        topology, health = sources.survey.topology, sources.health
+    def collect() -> Parsed[list[SampleBlock]]:
+        nonlocal last, found
+        topology, settings, health = sources.survey.topology, sources.settings, sources.health
         if topology is None:
             return Parsed([])
         smart_identities = {} if health is None else health.drives.identities()
-        return Parsed(list(samples(topology, sources.is_exported, smart_identities)))
+        # The topology is a value that a survey replaces, so the samples change only with it.
+        if topology is not last[0] or (settings, smart_identities) != last[1:]:
+            found = blocks(samples(topology, sources.is_exported, smart_identities))
+            last = topology, settings, smart_identities
+        return Parsed(found)
 
     return collect
 

@@ -4,6 +4,7 @@ Some samples exist only for leaves: block devices that are not stacked on others
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from operator import attrgetter
 
 from exporter.config.disk_rules import SaturationRules
@@ -39,6 +40,9 @@ COUNTERS: tuple[tuple[MetricDesc, Callable[[DiskStats], float | None]], ...] = (
     (metrics.FLUSH_REQUESTS, attrgetter("flush_requests")),
     (metrics.FLUSH_TIME, attrgetter("flush_requests_time_seconds")),
 )
+
+#: The values of the label `cause`, in the order of `Verdict`.
+_CAUSES = tuple((cause.value,) for cause in Verdict)
 
 
 def new(sources: Sources) -> Collect:
@@ -83,7 +87,7 @@ def samples(
     histograms: False omits the histograms of busy ratio, queue depth and await.
     """
     disks = sampler.disks or {}
-    series = [(name,) for name in disks]
+    series = _series(tuple(disks))
     for desc, count in COUNTERS:
         yield desc.block(series, [count(disk) for disk in disks.values()])
     activities = [sampler.activities[name] for name in disks]
@@ -92,18 +96,29 @@ def samples(
     if request_sizes:
         yield from _request_sizes(series, activities)
     yield metrics.STALLED.block(series, [activity.stalled_seconds for activity in activities])
-    yield from _maxima([(name, MAX_WINDOW) for name in disks], activities, now)
+    yield from _maxima(_series(tuple(disks), ((MAX_WINDOW,),)), activities, now)
     leaves = {
         name: activity
         for name, activity in zip(disks, activities, strict=True)
         if activity.drive.leaf
     }
     yield metrics.SATURATED.block(
-        [(name,) for name in leaves], [activity.saturated_seconds for activity in leaves.values()]
+        _series(tuple(leaves)), [activity.saturated_seconds for activity in leaves.values()]
     )
     yield from _baselines(leaves, rules)
     yield from _falloffs(leaves)
     yield _verdicts(leaves, now)
+
+
+@lru_cache(maxsize=8)
+def _series(
+    names: tuple[str, ...], labels: tuple[tuple[str, ...], ...] = ((),)
+) -> tuple[tuple[str, ...], ...]:
+    """Returns the label values of each device, for each tuple of further labels.
+
+    With the same objects each time, the text format recognizes the series of a family faster.
+    """
+    return tuple((name, *others) for others in labels for name in names)
 
 
 def _distributions(
@@ -145,30 +160,30 @@ def _maxima(
 ) -> Iterator[SampleBlock]:
     # There is no observation while a device is idle. So an unknown maximum is exported as 0.
     yield metrics.BUSY_RATIO_MAX.block(
-        series, [activity.busy_ratio_max.value(now) or 0.0 for activity in activities]
+        series, [activity.busy_ratio.peak.value(now) or 0.0 for activity in activities]
     )
     yield metrics.QUEUE_DEPTH_MAX.block(
-        series, [activity.queue_depth_max.value(now) or 0.0 for activity in activities]
+        series, [activity.queue_depth.peak.value(now) or 0.0 for activity in activities]
     )
     yield metrics.READ_AWAIT_MAX.block(
-        series, [activity.read_await_max.value(now) for activity in activities]
+        series, [activity.read_await.peak.value(now) for activity in activities]
     )
     yield metrics.WRITE_AWAIT_MAX.block(
-        series, [activity.write_await_max.value(now) for activity in activities]
+        series, [activity.write_await.peak.value(now) for activity in activities]
     )
 
 
 def _verdicts(leaves: Mapping[str, DiskActivity], now: float) -> SampleBlock:
     verdicts = [activity.verdict.value(now) for activity in leaves.values()]
     return metrics.BOTTLENECK.block(
-        [(name, cause.value) for cause in Verdict for name in leaves],
+        _series(tuple(leaves), _CAUSES),
         [int(cause is verdict) for cause in Verdict for verdict in verdicts],
     )
 
 
 def _falloffs(leaves: Mapping[str, DiskActivity]) -> Iterator[SampleBlock]:
     trackers = {name: each.falloffs for name, each in leaves.items() if each.falloffs is not None}
-    series = [(name,) for name in trackers]
+    series = _series(tuple(trackers))
     last = [tracker.last for tracker in trackers.values()]
     yield metrics.WRITE_FALLOFF_EVENTS.block(
         series, [tracker.events for tracker in trackers.values()]

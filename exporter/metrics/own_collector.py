@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from exporter.families import own_families as metrics
-from exporter.families.desc import Sample
+from exporter.families.desc import Sample, SampleBlock
 from exporter.io.sampler import Sampler
 from exporter.metrics.collectors import Collect, Sources
 from exporter.runtime.collector_status import CollectorStatus
@@ -18,7 +18,7 @@ _REASONS = (BugError.reason, ParseError.reason, ReadError.reason)
 def new(sources: Sources) -> Collect:
     """Returns the function that returns the samples; see `collectors`."""
 
-    def collect() -> Parsed[list[Sample]]:
+    def collect() -> Parsed[list[Sample | SampleBlock]]:
         times = sources.started_at_unix_time, sources.survey.refreshed_at_unix_time
         found = samples(sources.collector_status, sources.sampler, times, sources.versions)
         return Parsed(list(found))
@@ -31,18 +31,23 @@ def samples(
     sampler: Sampler,
     survey_unix_times: tuple[float, float | None],
     versions: tuple[str, ...],
-) -> Iterator[Sample]:
+) -> Iterator[Sample | SampleBlock]:
     """Yields the samples about the collectors, the per-second sampler and the exporter's versions.
 
     survey_unix_times: the time of the start, and the time of the last successful refresh of the
         topology; None means that there was none yet.
     versions: the label values of ssd_exporter_build_info, in the order of its labels.
     """
-    for name, outcome in collector_status.results():
-        yield metrics.COLLECTOR_SUCCESS(int(outcome.success), name)
-        yield metrics.COLLECTOR_DURATION(outcome.seconds, name)
-        for reason in dict.fromkeys((*_REASONS, *sorted(outcome.errors))):
-            yield metrics.COLLECTOR_ERRORS(outcome.errors.get(reason, 0), name, reason)
+    outcomes = dict(collector_status.results())
+    series = [(name,) for name in outcomes]
+    yield metrics.COLLECTOR_SUCCESS.block(series, [int(each.success) for each in outcomes.values()])
+    yield metrics.COLLECTOR_DURATION.block(series, [each.seconds for each in outcomes.values()])
+    counts = {
+        (name, reason): outcome.errors.get(reason, 0)
+        for name, outcome in outcomes.items()
+        for reason in dict.fromkeys((*_REASONS, *sorted(outcome.errors)))
+    }
+    yield metrics.COLLECTOR_ERRORS.block(list(counts), list(counts.values()))
     yield metrics.SAMPLER_SAMPLES(sampler.samples)
     yield metrics.SAMPLER_GAPS(sampler.gaps)
     if sampler.sampled_at_unix_time is not None:

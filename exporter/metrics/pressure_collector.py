@@ -43,7 +43,7 @@ def read_pressure(proc: Path) -> Parsed[dict[str, Pressure]]:
     faults: list[SourceError] = []
     for resource in _RESOURCES:
         try:
-            pressures[resource] = pressure.read(proc / "pressure" / resource)
+            pressures[resource] = pressure.read(f"{proc}/pressure/{resource}")
         except NotAvailable:
             continue
         except SourceError as e:

@@ -101,7 +101,7 @@ class SnapshotReader:
         rules = self._sources.settings.rules.saturation
         kind, baselines = activity.drive.kind, activity.baselines
         read_base, write_base = baselines.read.seconds, baselines.write.seconds
-        maxima = (activity.read_await_max.value(now), activity.write_await_max.value(now))
+        maxima = (activity.read_await.peak.value(now), activity.write_await.peak.value(now))
         recent = self._sources.sampler.recent
         return replace(
             drive_now(name, activity, recent, now, host.interval_seconds),

@@ -191,6 +191,7 @@ class WorkerPool:
                 del self._running[job]
                 self._progress_at = time.monotonic()
                 # This thread takes a job itself. The end may also allow a second job to run.
-                self._changed.notify()
+                if self._waiting:
+                    self._changed.notify()
             # A thread that waits must not keep the request of its last job in memory.
             del job

@@ -15,7 +15,7 @@ from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
 from exporter.io.sampler import Sampler
 from exporter.linux.pressure import Pressure
-from exporter.linux.proc_stat import CpuStat, CpuTimes
+from exporter.linux.proc_stat import TICKS_PER_SECOND, CpuStat
 from exporter.linux.softnet_stat import SoftnetCounters
 from exporter.metrics import (
     cgroup_collector,
@@ -243,10 +243,8 @@ class Host:
         sampler.cpu.idle.advance(self._cpu["idle"])
         sampler.cpu.iowait.advance(self._cpu["iowait"])
         its = self._cpu
-        times = CpuTimes(
-            its["user"], 0.0, its["system"], its["idle"], its["iowait"], 0.0, its["softirq"], 0.0
-        )
-        sampler.stat = CpuStat(times, {})
+        times = its["user"], 0, its["system"], its["idle"], its["iowait"], 0, its["softirq"], 0
+        sampler.stat = CpuStat(tuple(round(TICKS_PER_SECOND * each) for each in times), {})
         sampler.samples += MINUTE
         sampler.gaps += self._chance.random() < MINUTE / (3 * HOUR)
         sampler.sampled_at_unix_time = self._clock.wall()

@@ -17,6 +17,7 @@ from exporter.io.baseline import Baselines
 from exporter.io.drive import Drive
 from exporter.io.interval import disk_interval
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
+from exporter.io.verdict import tasks_wait_for_io
 from exporter.linux.diskstats import DiskStats
 from exporter.metrics.smart_collector import drive_samples
 from exporter.smart.drive_record import DriveRecord
@@ -66,6 +67,7 @@ class MonitoredDrive:
         self.presence = Presence.PRESENT
         self._record: DriveRecord | None = None
         self._wear = wear
+        self._rules = DiskRules()
         self._polls = 0
         self._smart: list[Sample] = []
 
@@ -84,6 +86,7 @@ class MonitoredDrive:
         kind = DriveClass.NVME if self.identity.kind == "nvme" else DriveClass.SSD
         drive = Drive(self.identity.serial, kind)
         its = baselines.for_drive(drive.identity)
+        self._rules = rules
         self.activity = DiskActivity(drive, rules, its, now, self._condition)
         before, self.model = self.model, ModelDrive(self.identity.name, self.make, "8:0")
         if before is not None:
@@ -103,7 +106,8 @@ class MonitoredDrive:
             return waiting
         # Tasks wait for reads, but rarely for write-back.
         waiting = max(waiting, 1 - math.exp(-0.15 * disk.read_seconds / seconds))
-        self.activity.record(now, disk, DiskContext(is_cpu_bound=False, pressure_ratio=waiting))
+        is_waited_for = tasks_wait_for_io(waiting, self._rules.saturation)
+        self.activity.record(now, disk, DiskContext(False, is_waited_for))
         return waiting
 
     def poll(self, at: float, health_data: HealthData, interval: float) -> None:

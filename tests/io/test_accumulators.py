@@ -221,14 +221,6 @@ def test_the_latest_value_wins_a_tie() -> None:
     assert "cpu" == said.value(103)
 
 
-def test_only_the_value_of_this_second_was_observed_now() -> None:
-    said: RollingMode[str] = RollingMode(10, "none", 0)
-    assert said.observed(5) is None
-    said.observe(5, 1, "device")
-    assert "device" == said.observed(5)
-    assert said.observed(6) is None
-
-
 def test_the_window_of_a_new_device_starts_at_its_creation() -> None:
     said: RollingMode[str] = RollingMode(10, "none", 100)
     said.observe(101, 1, "device")

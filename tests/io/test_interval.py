@@ -14,7 +14,7 @@ from exporter.io.interval import (
     hung_share,
 )
 from exporter.linux.diskstats import DiskStats
-from exporter.linux.proc_stat import CpuTimes
+from exporter.linux.proc_stat import TICKS_PER_SECOND, CpuTicks, CpuTimes
 from tests.io.records import (
     ANY_DISK,
     ANY_SECONDS,
@@ -321,8 +321,15 @@ def test_any_uncredited_time_gives_a_plausible_interval(
 
 NONE = CpuTimes(*[0.0] * 8)
 
-_TIMES = st.builds(CpuTimes, *[st.floats(0, 1e9)] * 8)
-_CPUS = st.dictionaries(st.integers(0, 5), _TIMES)
+_CPUS = st.dictionaries(st.integers(0, 5), st.tuples(*[st.integers(0, 10**11)] * 8))
+
+
+def ticks(cpus: dict[int, CpuTimes]) -> dict[int, CpuTicks]:
+    """Return the times of each CPU in ticks."""
+    return {
+        number: tuple(round(seconds * TICKS_PER_SECOND) for seconds in times)
+        for number, times in cpus.items()
+    }
 
 
 def test_shares_are_ratios_of_each_cpus_elapsed_time() -> None:
@@ -331,7 +338,7 @@ def test_shares_are_ratios_of_each_cpus_elapsed_time() -> None:
         0: NONE._replace(user=0.03, system=0.29, idle=0.06, softirq=0.50, irq=0.12),
         1: NONE._replace(user=0.5, iowait=0.25, idle=0.25),
     }
-    interval = cpu_interval({0: NONE, 1: NONE}, now)
+    interval = cpu_interval(ticks({0: NONE, 1: NONE}), ticks(now))
     assert interval is not None
     assert pytest.approx(CpuShare(0.62, 0.0, 0.06)) == interval.cpus[0]
     assert pytest.approx(CpuShare(0.0, 0.25, 0.25)) == interval.cpus[1]
@@ -341,14 +348,16 @@ def test_shares_are_ratios_of_each_cpus_elapsed_time() -> None:
 
 def test_a_decreased_cpu_time_counts_as_zero() -> None:
     then = NONE._replace(iowait=5.0, idle=100.0)
-    interval = cpu_interval({0: then}, {0: then._replace(iowait=4.0, idle=100.5, user=0.5)})
+    interval = cpu_interval(
+        ticks({0: then}), ticks({0: then._replace(iowait=4.0, idle=100.5, user=0.5)})
+    )
     assert interval is not None
     assert pytest.approx(CpuShare(0.0, 0.0, 0.5)) == interval.cpus[0]
 
 
 def test_a_cpu_in_only_one_sample_is_omitted() -> None:
     now = NONE._replace(user=1.0)
-    interval = cpu_interval({0: NONE, 1: NONE}, {0: now, 2: now})
+    interval = cpu_interval(ticks({0: NONE, 1: NONE}), ticks({0: now, 2: now}))
     assert interval is not None
     assert {0} == interval.cpus.keys()
 
@@ -359,12 +368,12 @@ def test_a_cpu_in_only_one_sample_is_omitted() -> None:
 def test_without_elapsed_time_there_is_no_interval(
     then: dict[int, CpuTimes], now: dict[int, CpuTimes]
 ) -> None:
-    assert cpu_interval(then, now) is None
+    assert cpu_interval(ticks(then), ticks(now)) is None
 
 
 @given(_CPUS, _CPUS)
 def test_shares_are_between_0_and_1_for_any_counters(
-    then: dict[int, CpuTimes], now: dict[int, CpuTimes]
+    then: dict[int, CpuTicks], now: dict[int, CpuTicks]
 ) -> None:
     interval = cpu_interval(then, now)
     if interval is None:

@@ -101,7 +101,7 @@ def _second(excess: float | None, queue_depth: float = 1.0) -> DiskInterval:
 def test_a_full_hang_after_a_partial_one_counts_with_a_half_of_its_last_second() -> None:
     baselines = DriveBaselines(Baseline(BaselineRules()), Baseline(BaselineRules()))
     activity = DiskActivity(drive_from_name("sdx"), DiskRules(), baselines, 0.0)
-    context = DiskContext(pressure_ratio=0.0, is_cpu_bound=False)
+    context = DiskContext(is_waited_for=False, is_cpu_bound=False)
     partial = [_second(4.0)] * 8 + [_second(-20.0)] + [_second(0.0)] * 3
     for now, disk in enumerate(partial):
         activity.record(now, disk, context)

@@ -29,10 +29,9 @@ def machine(tmp_path: Path) -> Machine:
     return its
 
 
-def worked(recent: RecentActivity, device: str, **flags: bool) -> None:
+def worked(recent: RecentActivity, device: str, flags: int = 0) -> None:
     """Records a calm second of a drive in the current sample."""
-    known = {"is_saturated": False, "is_stalled": False, "is_probed": False} | flags
-    recent.record(device, CALM_SECOND, Verdict.NONE, **known)
+    recent.record(device, CALM_SECOND, Verdict.NONE, flags)
 
 
 def samples_of(recent: RecentActivity, device: str) -> DriveSamples:
@@ -68,7 +67,7 @@ def test_seconds_without_io_are_zero(tmp_path: Path) -> None:
 def test_a_drive_that_is_idle_at_the_end_has_zeros_there() -> None:
     recent = RecentActivity()
     recent.begin((None, None), None)
-    worked(recent, "sda", is_saturated=True)
+    worked(recent, "sda", SATURATED)
     for _ in range(2):
         recent.begin((None, None), None)
     samples = samples_of(recent, "sda")
@@ -128,7 +127,7 @@ def test_the_memory_of_24_and_of_1000_drives_is_bounded() -> None:
     kept = [name for n in range(1000) if recent.drive(name := f"sd{n}") is not None]
     assert MAX_DRIVES == len(kept)
     one = samples_of(recent, kept[0])
-    parts = (one, one._values, one._status, one.last)
+    parts = (one, one.values, one.status, one.last)
     assert 24 * sum(map(sys.getsizeof, parts)) < 200_000
 
 

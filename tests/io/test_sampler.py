@@ -50,10 +50,10 @@ def test_a_busy_second_is_in_every_histogram(machine: Machine) -> None:
     machine.disks(grown(NEW, **FULL, **flushed, **read)).tick()
     activity = machine.sampler.activities["sdx"]
     now = machine.clock.monotonic()
-    assert activity.busy_ratio_max.value(now) == 1.0
-    assert pytest.approx(32.02) == activity.queue_depth_max.value(now)
-    assert pytest.approx(0.08) == activity.write_await_max.value(now)
-    assert pytest.approx(0.002) == activity.read_await_max.value(now)
+    assert activity.busy_ratio.peak.value(now) == 1.0
+    assert pytest.approx(32.02) == activity.queue_depth.peak.value(now)
+    assert pytest.approx(0.08) == activity.write_await.peak.value(now)
+    assert pytest.approx(0.002) == activity.read_await.peak.value(now)
     for distribution, operations, total in (
         (activity.write_await, 400, 32.0),
         (activity.read_await, 10, 0.02),
@@ -144,8 +144,8 @@ def test_a_wrap_of_the_time_fields_has_no_effect(machine: Machine) -> None:
     machine.disks(before).tick()
     machine.disks(grown(before, **FULL)).tick()
     activity = machine.sampler.activities["sdx"]
-    assert pytest.approx(32.0) == activity.queue_depth_max.value(machine.clock.monotonic())
-    assert pytest.approx(1.0) == activity.busy_ratio_max.value(machine.clock.monotonic())
+    assert pytest.approx(32.0) == activity.queue_depth.peak.value(machine.clock.monotonic())
+    assert pytest.approx(1.0) == activity.busy_ratio.peak.value(machine.clock.monotonic())
 
 
 def test_a_stall_counts_only_while_it_lasts(machine: Machine) -> None:
@@ -160,7 +160,7 @@ def test_a_stall_counts_only_while_it_lasts(machine: Machine) -> None:
     machine.tick()
     machine.tick()
     assert 5.5 == activity.stalled_seconds, "a half of the second in which the hang ended"
-    assert 4.0 == activity.queue_depth_max.value(machine.clock.monotonic())
+    assert 4.0 == activity.queue_depth.peak.value(machine.clock.monotonic())
 
 
 def test_an_unchanged_line_with_requests_in_flight_is_a_stall(machine: Machine) -> None:

@@ -55,7 +55,7 @@ def judged(before: dict[str, Any], after: dict[str, Any]) -> Second:
     disk = disk_interval(disk_of(before), disk_of(after), seconds)
     assert disk is not None
     cpus = [
-        proc_stat.parse("\n".join(reading["cpu"]) + "\n").value.cpus for reading in (before, after)
+        proc_stat.parse("\n".join(reading["cpu"]) + "\n").value.ticks for reading in (before, after)
     ]
     waiting = [
         pressure.parse("\n".join(reading["pressure_io"]) + "\n").waiting_seconds or 0.0
@@ -165,6 +165,6 @@ def test_the_sampler_gives_the_same_results(tmp_path: Path) -> None:
     counted = sum(activity.busy_ratio.buckets().weights)
     passed = TRACE["seconds"][-1]["monotonic_seconds"] - TRACE["seconds"][0]["monotonic_seconds"]
     assert passed == pytest.approx(counted)
-    worst = activity.queue_depth_max.value(machine.clock.monotonic())
+    worst = activity.queue_depth.peak.value(machine.clock.monotonic())
     # Also after the hang, when the kernel adds four seconds of 18 requests at once.
     assert worst == pytest.approx(TRACE_IN_FLIGHT, rel=0.05)

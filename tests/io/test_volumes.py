@@ -16,7 +16,7 @@ from exporter.io.volume_models import volume_type
 from exporter.linux.device_identity import DeviceIdentity
 from tests.io.records import NEW, grown, over
 
-ALONE = DiskContext(is_cpu_bound=False, pressure_ratio=0.5)
+ALONE = DiskContext(is_cpu_bound=False, is_waited_for=True)
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,7 @@ def test_any_two_records_can_be_observed(then: DiskStats, now: DiskStats, span: 
         assert disk is None or burst.observe(second * span, disk) is None
 
 
-ALONE = DiskContext(is_cpu_bound=False, pressure_ratio=None)
+ALONE = DiskContext(is_cpu_bound=False, is_waited_for=None)
 IDLE = over(NEW, NEW)
 HOT = SlowdownEvidence(temperature_celsius=80, warning_celsius=77)
 

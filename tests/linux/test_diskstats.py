@@ -174,6 +174,48 @@ def test_any_text_yields_records_and_faults(text: str) -> None:
     assert len(parsed.value) + len(parsed.faults) <= text.count("\n") + 1
 
 
+_LINES = (
+    "sda",
+    "259",
+    K3_10,
+    K4_18,
+    K5_5,
+    K5_5.replace("sda", "sda1"),
+    "8       0 259",
+    " 1",
+    "-1",
+)
+
+
+@given(texts(*_LINES), texts(*_LINES))
+def test_the_previous_reading_does_not_change_the_records(before: str, text: str) -> None:
+    """It only saves work."""
+    known = diskstats.parse(before, {}).value
+    expected, parsed = diskstats.parse(text, {}), diskstats.parse(text, known)
+    assert list(expected.value.items()) == list(parsed.value.items())
+    assert list(map(str, expected.faults)) == list(map(str, parsed.faults))
+
+
+@given(
+    st.lists(st.builds(of_kernel, st.sampled_from([14, 18, 20]), ANY_DISK), max_size=3), st.data()
+)
+def test_the_next_reading_of_the_same_devices(disks: list[DiskStats], data: st.DataObject) -> None:
+    """Counters grow, start again, or are malformed. A device may be named like its number."""
+    lines, later = [], []
+    for number, disk in enumerate(disks):
+        name = data.draw(st.sampled_from([f"sd{number}", f"8{number}", f"dm-{number}", "8"]))
+        line = disk_line(disk._replace(device=name))
+        lines.append(line)
+        old, new = data.draw(
+            st.sampled_from([("0 ", "1 "), (" 1", " -1"), ("1", "x"), (name, f"{name}1"), ("", "")])
+        )
+        later.append(line.replace(old, new))
+    known = diskstats.parse("".join(lines), {}).value
+    expected, parsed = diskstats.parse("".join(later), {}), diskstats.parse("".join(later), known)
+    assert list(expected.value.items()) == list(parsed.value.items())
+    assert list(map(str, expected.faults)) == list(map(str, parsed.faults))
+
+
 def test_missing_file_is_a_read_error(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match=r"check --path\.procfs, and ProcSubset="):
         diskstats.read(tmp_path)

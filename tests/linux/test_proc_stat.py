@@ -28,15 +28,20 @@ def times(*ticks: int) -> CpuTimes:
     return CpuTimes(*[tick / TICKS_PER_SECOND for tick in ticks])
 
 
-CPU0 = times(600, 20, 200, 20000, 300, 30, 60, 40)
-CPU1 = times(400, 0, 100, 20000, 200, 30, 10, 40)
-TOTAL = times(1000, 20, 300, 40000, 500, 60, 70, 80)
+CPU0 = (600, 20, 200, 20000, 300, 30, 60, 40)
+CPU1 = (400, 0, 100, 20000, 200, 30, 10, 40)
+TOTAL = (1000, 20, 300, 40000, 500, 60, 70, 80)
 
 
 def test_each_cpu_and_the_total() -> None:
     """Guest time is already part of user and nice, and is not counted twice."""
     parsed = proc_stat.parse(TEXT)
     assert (CpuStat(TOTAL, {0: CPU0, 1: CPU1}), ()) == (parsed.value, parsed.faults)
+
+
+def test_ticks_are_converted_to_seconds() -> None:
+    stat = proc_stat.parse(TEXT).value
+    assert (times(*TOTAL), {0: times(*CPU0), 1: times(*CPU1)}) == (stat.total, stat.cpus)
 
 
 def test_missing_steal_is_zero() -> None:
@@ -51,7 +56,7 @@ def test_additional_columns_are_ignored() -> None:
 
 def test_offline_cpus_leave_gaps() -> None:
     parsed = proc_stat.parse(TEXT.replace("cpu1 ", "cpu7 "))
-    assert {0: CPU0, 7: CPU1} == parsed.value.cpus
+    assert {0: CPU0, 7: CPU1} == parsed.value.ticks
 
 
 @pytest.mark.parametrize("broken", ["-300", "x", "3.5", "18446744073709551616", "9" * 5000])
@@ -83,10 +88,9 @@ def test_truncated_file_yields_no_wrong_number() -> None:
 
 @given(st.dictionaries(st.integers(0, 4095), st.tuples(*[st.integers(0, 1 << 48)] * 8)))
 def test_round_trip(cpus: dict[int, tuple[int, ...]]) -> None:
-    expected = {number: times(*ticks) for number, ticks in cpus.items()}
-    text = "".join(cpu_line(f"cpu{number}", its) for number, its in expected.items())
-    parsed = proc_stat.parse(cpu_line("cpu", TOTAL) + text + "intr 1\n")
-    assert (CpuStat(TOTAL, expected), ()) == (parsed.value, parsed.faults)
+    text = "".join(cpu_line(f"cpu{number}", times(*ticks)) for number, ticks in cpus.items())
+    parsed = proc_stat.parse(cpu_line("cpu", times(*TOTAL)) + text + "intr 1\n")
+    assert (CpuStat(TOTAL, cpus), ()) == (parsed.value, parsed.faults)
 
 
 @given(texts("cpu", "cpu0", "cpu1", "cpu 1 2 3 4 5 6 7 8", "intr 5"))

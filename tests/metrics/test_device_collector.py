@@ -2,12 +2,19 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from exporter.config.settings import Paths, Settings
+from exporter.families import device_families
+from exporter.families.desc import SampleBlock
 from exporter.linux import topology
 from exporter.metrics import device_collector, filesystem_collector
+from exporter.monitor import Monitor
+from exporter.programs.children import SystemChildren
+from tests.fakes import FakeClock, FakeRunner
 from tests.linux import trees
 from tests.linux.trees import Sys, mount_line
 
@@ -27,6 +34,29 @@ def samples(sys: Sys, wanted: Callable[[str], bool] = everything) -> dict[str, V
         assert sample.labels not in family
         family[sample.labels] = sample.value
     return families
+
+
+def test_the_page_follows_the_topology_and_the_settings(sys: Sys) -> None:
+    """The samples are kept while neither changes."""
+    trees.sata(sys)
+    clock = FakeClock()
+    place = sys.root.parent
+    settings = Settings(path=Paths(place / "proc", sys.root, place))
+    monitor = Monitor(settings, clock, FakeRunner({}), {}, children=lambda: SystemChildren(clock))
+
+    def capacities() -> list[object]:
+        blocks = [each for each in monitor.samples() if isinstance(each, SampleBlock)]
+        capacity = device_families.DEVICE_CAPACITY
+        return [value for each in blocks if each.desc is capacity for value in each.values]
+
+    monitor.refresh_host()
+    before = capacities()
+    assert before == capacities()
+    (sys.root / "block/sda/size").write_text("1000\n")
+    monitor.refresh_host()
+    assert [512_000] == capacities() != before
+    monitor.reconfigure(replace(settings, disk=replace(settings.disk, device_exclude="sda")))
+    assert [] == capacities()
 
 
 def test_sata(sys: Sys) -> None:

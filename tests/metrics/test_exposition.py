@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from prometheus_client.utils import floatToGoString
 
 from exporter.families import catalogue, disk_families
-from exporter.families.desc import Buckets, MetricDesc, Sample, SampleBlock
+from exporter.families.desc import Buckets, MetricDesc, Sample, SampleBlock, blocks
 from exporter.metrics.exposition import render
 from exporter.runtime.printable import printable
 from tests.metrics.page import each_sample
@@ -324,6 +324,14 @@ def test_a_block_is_rendered_like_its_samples() -> None:
             assert render(each_sample(blocks), openmetrics=openmetrics) == page
     assert 'device="sdb"' in page.decode()
     assert 'device="sda"' not in page.decode()
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9), st.booleans())))
+def test_blocks_are_rendered_like_their_samples(drawn: list[tuple[str, int, bool]]) -> None:
+    """Also if a series occurs twice, and if the samples of a family are not adjacent."""
+    descs = (disk_families.STALLED, disk_families.SATURATED)
+    samples = [descs[is_second](value, name) for name, value, is_second in drawn]
+    assert render(samples, openmetrics=False) == render(blocks(samples), openmetrics=False)
 
 
 def test_a_block_without_a_value_has_no_family() -> None:
