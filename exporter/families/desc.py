@@ -1,6 +1,6 @@
 """Defines metric descriptions, samples and histogram values."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
