@@ -164,9 +164,7 @@ def _waits() -> tuple[Panel, ...]:
             "Queue depth of MySQL's drives: mean",
             "Requests in flight.",
             "short",
-            Query(
-                _on_mysql(q.mean("ssd_disk_queue_depth"))
-            ),
+            Query(_on_mysql(q.mean("ssd_disk_queue_depth"))),
             size=THIRD,
             nothing="no drive detected as MySQL's",
         ),

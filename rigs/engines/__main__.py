@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from rigs.engines import stories, unit_tests
+from rigs.engines import histograms, stories, unit_tests
 from rigs.engines.samples import Scrapes
 from rigs.engines.stories import StoryFile
 from rigs.engines.unit_tests import Difference, Engine
@@ -61,30 +61,32 @@ class Run:
 
 
 def main() -> int:
-    """Prints the result of each file of stories.
+    """Prints the result of each file of stories, and of each panel.
 
     Returns 0 if all checks hold, 1 if not, and 2 if a program does not run.
     """
     arguments = _arguments()
-    files = [
-        stories.read(path)
-        for path in rules.STORIES
-        if not arguments.story or path.stem in arguments.story
-    ]
-    scrapes = [
-        each for each in SCRAPES if not arguments.scrapes or _name(each) in arguments.scrapes
-    ]
+    count = 0
     try:
-        engines = [_ENGINES[name]() for name in arguments.engine]
-        runs = [Run(engine, file, each) for engine in engines for each in scrapes for file in files]
-        with ThreadPoolExecutor(_WORKERS) as pool:
-            failed = list(pool.map(Run.__call__, runs))
+        if "stories" in arguments.step:
+            count += _stories(arguments)
+        if "histograms" in arguments.step:
+            count += histograms.compared(_PROMETHEUS)
     except StackError as e:
         sys.stderr.write(f"make engines: {e}\n")
         return 2
-    count = sum(map(len, failed))
-    sys.stdout.write(f"{len(runs)} runs, {count} differences\n")
+    sys.stdout.write(f"{count} differences\n")
     return int(count > 0)
+
+
+def _stories(arguments: argparse.Namespace) -> int:
+    """Returns the number of checks that fail."""
+    files = [stories.read(path) for path in rules.STORIES if path.stem in arguments.story]
+    scrapes = [each for each in SCRAPES if _name(each) in arguments.scrapes]
+    engines = [_ENGINES[name]() for name in arguments.engine]
+    runs = [Run(engine, file, each) for engine in engines for each in scrapes for file in files]
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        return sum(map(len, pool.map(Run.__call__, runs)))
 
 
 def _name(scrapes: Scrapes | None) -> str:
@@ -110,15 +112,15 @@ _ENGINES = {"packaged": _packaged, "prometheus": _newest, "victoriametrics": _vi
 
 def _arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make engines", description=__doc__)
-    parser.add_argument(
-        "--engine", nargs="*", choices=list(_ENGINES), default=list(_ENGINES), help="all by default"
-    )
-    parser.add_argument(
-        "--story", nargs="*", choices=[path.stem for path in rules.STORIES], help="all by default"
-    )
-    parser.add_argument(
-        "--scrapes", nargs="*", choices=[_name(each) for each in SCRAPES], help="all by default"
-    )
+    for name, choices in (
+        ("step", ["stories", "histograms"]),
+        ("engine", list(_ENGINES)),
+        ("story", [path.stem for path in rules.STORIES]),
+        ("scrapes", [_name(each) for each in SCRAPES]),
+    ):
+        parser.add_argument(
+            f"--{name}", nargs="*", choices=choices, default=choices, help="all by default"
+        )
     return parser.parse_args(argv)
 
 

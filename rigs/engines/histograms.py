@@ -83,7 +83,9 @@ def compared(version: str) -> int:
 
 
 def _differs(servers: Mapping[str, Prometheus], target: Target, now: float) -> bool:
-    expression = target.filled.replace("[4m]", f"[{_WINDOW}]")
+    # A recorded mean is compared over its own window.
+    window = "5m" if "mean5m" in target.expression else _WINDOW
+    expression = target.filled.replace("[4m]", f"[{window}]")
     found = {name: _values(server.query(expression, now)) for name, server in servers.items()}
     classic = found["classic"]
     worst = max(

@@ -17,9 +17,10 @@ DAY = 86_400_000
 BEGIN = 1_795_000_000_000
 
 #: Metrics of SATA drives, arrays, pools and failing drives, which four healthy NVMe drives do not
-#: have, and the reference of a drive, which needs a day.
+#: have, the reference of a drive, which needs a day, and histograms converted to native ones.
 ELSEWHERE = {
     "ssd_disk_await_reference_seconds",
+    *("ssd_disk_read_await_seconds", "ssd_disk_write_await_seconds"),
     *("ssd_md_degraded_disks", "ssd_md_sync_action_info", "ssd_zfs_pool_state_info"),
     *("ssd_smart_pending_sectors", "up"),
     *("ssd_smart_firmware_issue", "ssd_smart_firmware_issue_left_seconds"),

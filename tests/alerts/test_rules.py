@@ -21,8 +21,8 @@ THRESHOLDS = {name for name in RECORDED if name.startswith("ssd:threshold:")}
 #: Series that a site may record: other thresholds for some drives.
 OVERRIDES = {name for rule in RULES for name in rules.recorded(rule.expr) if ":override:" in name}
 
-#: Labels that rules add.
-OWN_LABELS = {"op", "severity", "alertname", "alertstate", "__name__"}
+#: Labels that rules add; the last is one of vmalert.
+OWN_LABELS = {"op", "severity", "alertname", "alertstate", "__name__", "alertgroup"}
 
 #: Metrics that no alert may use, with the reason.
 NEVER = {

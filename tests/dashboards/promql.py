@@ -17,7 +17,15 @@ KNOWN_WORDS = frozenset(
     {
         *("and", "or", "unless", "bool", "offset"),
         *("sum", "min", "max", "avg", "count", "topk", "bottomk", "quantile"),
-        *("rate", "increase", "delta", "time", "histogram_quantile", "predict_linear"),
+        *(
+            "rate",
+            "increase",
+            "delta",
+            "time",
+            "histogram_quantile",
+            "histogram_fraction",
+            "predict_linear",
+        ),
         *("quantile_over_time", "avg_over_time", "min_over_time", "max_over_time"),
         *("last_over_time", "clamp_min", "clamp_max", "label_replace", "vector", "end"),
     }

@@ -7,6 +7,7 @@ import pytest
 
 from exporter.families import catalogue
 from exporter.families.desc import MetricDesc
+from tests.alerts import rules
 from tests.dashboards.documents import FILES, Target, every_target, panels, variables
 from tests.dashboards.not_yet import NOT_YET
 from tests.dashboards.promql import Selector, selectors
@@ -18,6 +19,13 @@ CATALOGUE = {
 
 #: Metrics of Prometheus.
 PROMETHEUS = {"up", "ALERTS"}
+
+#: Recorded from native histograms, for which a panel cannot use the functions of VictoriaMetrics.
+RECORDED = {
+    rule["record"]
+    for group in rules.story(rules.EXAMPLES / "native-histograms.yml")["groups"]
+    for rule in group["rules"]
+}
 
 #: Labels that Prometheus adds to series and alerts.
 TARGET_LABELS = {"cluster", "job", "instance"}
@@ -45,7 +53,7 @@ def mysqld_families() -> set[str]:
 
 
 def test_every_metric_is_in_the_catalogue_or_planned() -> None:
-    known = mysqld_families() | PROMETHEUS
+    known = mysqld_families() | PROMETHEUS | RECORDED
     unknown = {
         f"{where}: {selector.name}"
         for where, selector in every_selector()
