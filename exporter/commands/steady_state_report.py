@@ -97,9 +97,9 @@ def report(judged: SteadyStateResult, rules: SteadyStateRules) -> Report:
 
 
 def is_good(all_series: Sequence[Series]) -> bool | None:
-    """Returns False if a series is not steady, and True if all series are steady.
+    """Returns False if a series is not steady.
 
-    Returns None if no series is known to be unsteady, but one has too few rounds.
+    Otherwise returns None if a series has too few rounds, and True if all series are steady.
     """
     phases = {series.judgement.phase for series in all_series}
     if phases & {SteadyPhase.UNSTEADY, SteadyPhase.TRANSITION}:

@@ -217,10 +217,12 @@ def read_services(root: Path) -> Parsed[ServiceTree]:
 def service_name(path: str) -> str:
     """Returns the name of the service whose group has this path; see the module docstring.
 
-    The name is that of the unit. Units that get a new name at each start have a common name. A
-    group below a container or a user's service manager has the name of that group as a prefix.
+    The name is that of the unit. Units that get a new name at each start have a common name. If a
+    group is below a container or a user's service manager, the name of the container or manager is
+    a prefix.
 
-    The owner of a group chooses the names of the groups below. Unprintable characters are escapes.
+    Unprintable characters are written as escapes, because the owner of a group chooses the names of
+    the groups below it.
 
     path: the path below the root, not empty.
     """
@@ -239,7 +241,9 @@ def _service_name(path: str) -> str:
 
 
 def owning_service(path: str) -> str | None:
-    """Returns the name of the service that a process belongs to; None if it belongs to none.
+    """Returns the name of the service that a process belongs to; None for the root group.
+
+    If the path contains no service, the result is a name for the group itself.
 
     path: the path of the process's group, as in /proc/<pid>/cgroup. It may be below a service.
     """

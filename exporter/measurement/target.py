@@ -244,7 +244,9 @@ class AgentHealth:
             return
 
     def drive_condition(self, drives: Sequence[str]) -> DriveCondition:
-        """Returns the worst wear and the temperature closest to its limit of these drives.
+        """Returns the worst wear of these drives, and the temperature that is closest to its limit.
+
+        Unknown values are None in the result.
 
         drives: the device names.
         """

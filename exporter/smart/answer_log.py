@@ -99,5 +99,5 @@ class FirstDocuments:
 
 
 def no_document(seconds: float) -> str:
-    """Returns why nothing is known about a drive without a document, as text for people."""
+    """Returns the message about a drive without a poll document, as text for people."""
     return f"no result of a poll arrived within {seconds:.0f} s"

@@ -72,8 +72,8 @@ def run(
 ) -> int:
     """Enables scheduled probes. Returns the exit status.
 
-    The status is 0 if probes are enabled and the first probe ran. It is 3 if probes are enabled but
-    the first probe did not run.
+    The status is 3 if the first probe in a new directory did not finish. Probes are enabled in this
+    case too. Otherwise it is 0.
 
     Raises:
         ConfigError: nothing was changed, or a file could not be written. The message says which.
