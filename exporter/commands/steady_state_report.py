@@ -72,7 +72,7 @@ class SteadyStateResult:
 
 
 def report(judged: SteadyStateResult, rules: SteadyStateRules) -> Report:
-    """Returns the report, with a verdict, a chart and a table for each series."""
+    """Returns the report, with the result in words, a chart and a table for each series."""
     parts: list[Table | Chart] = []
     for series in judged.series:
         if chart := _chart(series, rules):
@@ -108,7 +108,7 @@ def is_good(all_series: Sequence[Series]) -> bool | None:
 
 
 def verdict(series: Series, rules: SteadyStateRules) -> str:
-    """Returns the state of a series as text, in one to three sentences."""
+    """Returns whether a series is in steady state, as text of one to three sentences."""
     name, state = series.profile.name, series.judgement
     window = state.window
     if window is None:

@@ -179,7 +179,8 @@ def intel_media_wear(attribute: AtaAttribute, rows: Rows, parameter: int) -> Per
     """Returns the wear of an Intel drive from attributes 233 and 226.
 
     `attribute` is 233, which counts whole percents. Attribute 226 is finer. It is used if both
-    agree, or if 233 has reached its lowest value and 226 is larger.
+    agree, or if 233 has reached its lowest value and 226 is larger. None if the value of 233 is not
+    1 to 100.
     """
     coarse = value_left(attribute, rows, parameter)
     workload = rows.get(_WORKLOAD_WEAR)
@@ -242,7 +243,10 @@ def two_gauges(attribute: AtaAttribute, _rows: Rows, _parameter: int) -> Percent
 
 
 def second_byte(attribute: AtaAttribute, _rows: Rows, _parameter: int) -> Percent | None:
-    """Returns the wear from a raw value whose second lowest byte is the used percentage."""
+    """Returns the wear from a raw value whose second lowest byte is the used percentage.
+
+    Never None.
+    """
     return Percent(float(attribute.raw >> 8 & 0xFF), 1.0)
 
 
@@ -321,7 +325,8 @@ def maxio_erases(attribute: AtaAttribute, rows: Rows, _parameter: int) -> Percen
 
     `attribute` is the largest number of erase cycles of a block, 207. Attribute 208 is the average
     number, and the raw value of 231 is its percentage of the rated number. The drive reports twice
-    the percentage of the largest number as its used endurance.
+    the percentage of the largest number as its used endurance. None if 231 fits none of the rated
+    numbers that this firmware uses, or if the wear is above 2000 %.
     """
     average = rows.get(_MAXIO_ERASES)
     return _maxio_share(attribute.raw, None if average is None else average.raw, rows)

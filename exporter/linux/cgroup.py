@@ -177,7 +177,8 @@ class ServiceGroup:
 class ServiceTree:
     """The groups of a host.
 
-    groups: each group follows the groups below it. Its counters were read after theirs.
+    groups: the groups. The groups below a group come before it, and their counters were read before
+        its counters.
     uncounted: the paths of the slices whose services are not counted one by one, because the io
         controller is not enabled for them.
     is_complete: false if a limit was reached.

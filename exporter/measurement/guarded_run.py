@@ -43,7 +43,8 @@ def run(
 
     fio is ended early if the user interrupts it, or if the guard finds that a limit is reached
     (`guard_words` lists them). Before the run, the bytes that the profiles may write are reserved
-    in the budget for the drive's life. After it, the bytes that were written are counted instead.
+    in the budget (the permitted bytes) for the drive's life. After it, the bytes that were written
+    are counted instead.
 
     file: the file that fio reads and writes.
     lock: the host lock. This process holds it, and fio inherits it.
@@ -118,7 +119,7 @@ def fill_file(
 ) -> None:
     """Fills the missing part of the file with random data.
 
-    The written bytes are counted against the budget for the drive's life.
+    The written bytes are counted against the budget (the permitted bytes) for the drive's life.
 
     name: the file's name in the directory.
     size_bytes: the length of the file afterwards.

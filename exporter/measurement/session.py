@@ -98,7 +98,8 @@ class Measurement:
     Call the methods in this order: `admit`, `consent`, `prepare_file`, then `run` any number of
     times. `measuring` calls `begin` first and `close` last.
 
-    state (argument): the state directory, which contains the budget's file.
+    state (argument): the state directory, which contains the file with the written bytes of each
+        drive (the budget).
     """
 
     def __init__(
@@ -179,8 +180,8 @@ class Measurement:
 
         written_bytes: upper bound of the written bytes, without the writes of the filesystem.
         seconds: the duration of the measurement, which is shown to the user.
-        always: ask in any case. If False, ask only if the measurement writes more than the
-            remaining daily budget of scheduled probes.
+        always: ask in any case. If False, ask only if the measurement writes more than scheduled
+            probes may still write today.
 
         Raises:
             ConfigError: the user refuses, the input is not a terminal, load or the state of the
@@ -228,7 +229,8 @@ class Measurement:
             truncated.
 
         Raises:
-            ConfigError: the directory or the file cannot be used, or the budget is too small.
+            ConfigError: the directory or the file cannot be used, or the missing bytes exceed the
+                budget (the permitted bytes) for the drive's life.
             ReadError: the disk is full, production needs the device, the user interrupted the
                 filling, or the budget's file cannot be read or written.
         """
@@ -256,8 +258,8 @@ class Measurement:
 
         fio is ended early if the user interrupts it, or if a limit is reached: production needs the
         device, mysqld waits for I/O, the drive is too hot, or the filesystem is nearly full.
-        `RunOutcome.reason` contains the limit. The written bytes are counted against the budget for
-        the drive's life, and not against its daily budget.
+        `RunOutcome.reason` contains the limit. The written bytes are counted against the budget
+        (the permitted bytes) for the drive's life, and not against its daily budget.
 
         file: the file that fio reads and writes.
         show: called four times per second with the seconds since the start, to show the progress.

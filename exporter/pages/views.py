@@ -35,7 +35,8 @@ class DriveFacts:
     identity: the key of the device's baselines and probe results; empty without a block device.
     kind: the class of the drive; None if it has no block device.
     smart: the state of the drive's SMART data; None if no poll knows the drive.
-    problems: the problems that `check` lists, most urgent first, including those with UNKNOWN.
+    problems: the problems that `check` lists, most urgent first, including those of the status
+        UNKNOWN.
     model, serial, firmware: empty if unknown.
     transport: the type of the connection, such as nvme or sata; empty if unknown.
     link_bytes_per_second, link_max_bytes_per_second: the speed of the link now and at most.

@@ -145,7 +145,10 @@ def rolled_over(ledger: Ledger, today: int) -> Ledger:
 
 
 def remaining(ledger: Ledger, drive: str, limits: WriteLimits) -> WriteLimits:
-    """Returns the remaining bytes of a drive's limits. Reserved bytes count as spent."""
+    """Returns how many bytes probes may still write to a drive. Reserved bytes count as written.
+
+    limits: the bytes that they may write in total.
+    """
     if ledger.is_life_unknown:
         return WriteLimits(0, 0)
     spent = _spent_with(ledger, ledger.reservation).get(drive, SpentBytes())
@@ -162,7 +165,7 @@ def with_charge(ledger: Ledger, run: Reservation, size: int) -> Ledger:
 
 
 def with_recovery(ledger: Ledger, boot_id: str, owed_bytes: int = 0) -> Ledger:
-    """Returns the ledger with the reservation of a killed run charged.
+    """Returns the ledger in which the reserved bytes of a killed run count as written.
 
     Call it only while no probe runs. Without a reservation the ledger is returned unchanged.
 

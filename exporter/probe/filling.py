@@ -40,7 +40,8 @@ class FillGuard:
 
     size_bytes: the length of the complete file.
     missing_bytes: the number of bytes that must be written.
-    written_bytes (attribute): upper bound of the bytes written so far, for the budget.
+    written_bytes (attribute): upper bound of the bytes written so far, which are counted against
+        the budget.
     """
 
     def __init__(

@@ -305,8 +305,8 @@ def host_share(
 def is_host_limited(share: float | None, rules: HostShareRules) -> bool:
     """Returns True if the host caused most of the latency; False if the share is unknown.
 
-    The result is valid only if the probe's queue is not deeper than the device's queue. Requests of
-    a deeper queue wait in the host, although the device is the cause.
+    The result is valid only if the probe's queue is at most as deep as the device's queue. Requests
+    of a deeper queue wait in the host, although the device is the cause.
 
     share: the host's share of the latency, 0 to 1; None means unknown.
     """

@@ -306,12 +306,12 @@ class ProbeDirectory:
             result.skips = result.skips + 1 if skip.is_for_load else 0
 
     def record_charge(self, charged_bytes: int) -> None:
-        """Adds these bytes to the results. They were counted against the budget before."""
+        """Adds the bytes of a run or a filling to the written bytes in the results."""
         with self.lock:
             self.results.written_bytes += charged_bytes
 
     def record_budget(self, limits: WriteLimits, left: WriteLimits) -> None:
-        """Records the limits of the budget and the remaining bytes in the results."""
+        """Records in the results how many bytes probes may write, and how many of them remain."""
         with self.lock:
             self.results.limits, self.results.left = limits, left
 

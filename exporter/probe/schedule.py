@@ -38,12 +38,12 @@ def splayed_delay(delay_seconds: float, host: str) -> float:
 
 
 def spread_over_life(profile: Profile, run_bytes: int, life_bytes: int) -> Profile:
-    """Returns the profile with an interval at which the budget for a drive's life lasts ten years.
+    """Returns the profile with an interval at which the bytes for a drive's life last ten years.
 
     The interval is unchanged if it is long enough, or if the profile has none.
 
-    run_bytes: the bytes that a run charges to that budget.
-    life_bytes: the bytes of that budget.
+    run_bytes: the bytes of one run.
+    life_bytes: the bytes that probes may write over the life of the drive.
     """
     if profile.interval_seconds is None or life_bytes <= 0:
         return profile

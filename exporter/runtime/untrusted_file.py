@@ -177,10 +177,10 @@ def read_end(path: Path | str, count_bytes: int) -> bytes:
 
 
 def check(path: Path | str, limit_bytes: int) -> None:
-    """Checks a file that a library opens by its path.
+    """Checks a file before a library opens it by its path.
 
-    The library opens the path later. A user who can write to the directory can replace the file in
-    between, so this process must have no rights that this user lacks (`privileges.as_owner`).
+    A user who can write to the directory can replace the file after the check. So this process must
+    have only rights that this user has too (`privileges.as_owner`).
 
     Raises:
         TooLargeFile: it is larger than the limit.
@@ -262,7 +262,7 @@ def replace_at(path: Path, content: bytes, mode: int, *, wait_for_disk: bool = T
     """Does the same as `replace`, for a path instead of a name and a directory.
 
     Raises:
-    OSError: as for `replace`; or the directory does not exist or cannot be opened.
+        OSError: as for `replace`; or the directory does not exist or cannot be opened.
     """
     with opened_directory(path.parent) as directory:
         replace(path.name, content, mode, directory=directory, wait_for_disk=wait_for_disk)

@@ -82,7 +82,10 @@ class FirstDocuments:
         self._since: dict[Address, float] = {}
 
     def expect(self, addresses: Iterable[Address]) -> None:
-        """Replaces the drives that have no document. The others keep their time."""
+        """Replaces the list of drives without a document.
+
+        For a drive that was in the list before, the time without a document continues.
+        """
         now = self._clock.monotonic()
         self._since = {address: self._since.get(address, now) for address in addresses}
 

@@ -90,7 +90,8 @@ class _Drive:
 class WearHistory:
     """The wear of each drive over time. Only one thread at a time may use it.
 
-    While the file cannot be written, new rows are kept in memory and are written later.
+    While the file cannot be written, new rows are kept in memory. They are written when the file
+    can be written again.
     """
 
     def __init__(self, file: WearDatabase) -> None:

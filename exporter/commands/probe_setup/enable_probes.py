@@ -130,7 +130,10 @@ def run(
 def yearly_bytes(profiles: Sequence[Profile], budget_bytes_per_day: int) -> int:
     """Returns the largest number of bytes that these profiles write to one drive in a year.
 
-    The number includes the writes of the filesystem itself. The daily budget limits it.
+    The number includes the writes of the filesystem itself. It is at most the daily budget for each
+    day of the year.
+
+    budget_bytes_per_day: the bytes that scheduled probes may write to a drive in a day.
     """
     scheduled = (profile for profile in profiles if profile.interval_seconds)
     written = sum(
