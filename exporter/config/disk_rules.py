@@ -154,7 +154,9 @@ class PartialHangRules:
 
 @dataclass(frozen=True, slots=True)
 class ThrottlingRules:
-    """The thresholds that show that a cloud provider limits a volume. Other devices have no limit.
+    """The thresholds that show that a cloud provider limits a volume.
+
+    They apply to cloud volumes only.
 
     intervals: the volume must have been full in this number of intervals. Up to four other
         intervals may be between two of them.

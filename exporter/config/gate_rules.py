@@ -25,12 +25,13 @@ class GateRules:
         of its size. The greater of the two applies.
     free_inodes: the number of inodes that must stay free.
     forced_after_skips: after this number of consecutive skips because of load, the gate admits a
-        minimal run. After the same number of runs that the guard ended because of load, it admits
-        only a minimal run.
-    guard_samples: the guard ends a probe because of load in two cases. First: this number of
-        consecutive samples reach `guard_queue`. Second: mysqld waits, and of the last guard_samples
-        + 1 samples, guard_samples reach one of the next three limits. One sample may be below the
-        limits, because a server sometimes waits for the CPU.
+        minimal run, which has few operations. After the same number of runs that the guard ended
+        because of load, it admits only a minimal run.
+    guard_samples: the guard ends a probe because of load in two cases.
+        - This number of consecutive samples reach `guard_queue`.
+        - mysqld waits, and of the last guard_samples + 1 samples, guard_samples reach one of the
+          next three limits. One sample may be below the limits, because a server sometimes waits
+          for the CPU.
     guard_queue: the limit of the requests in flight besides the probe's own.
     guard_pressure_ratio: the limit of the share of a sample's time in which at least one task of
         mysqld's control group waited for I/O.

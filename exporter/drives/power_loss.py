@@ -27,7 +27,7 @@ class PowerLossRule:
     reading: how the state follows from the attribute.
     source: the document, database or smartctl outputs that show this meaning.
     makes: on drives of these makes (see the module `makes`), an attribute with the first id may
-        have any name. It must then have the pre-failure type and a threshold.
+        have another name. With another name, it must have the pre-failure type and a threshold.
     """
 
     attributes: tuple[int, ...]

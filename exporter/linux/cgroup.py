@@ -81,9 +81,9 @@ class CgroupIo:
 
     The kernel counts a request when it is issued to the device, before requests are merged and
     after they are split. So the numbers of requests differ from those of /proc/diskstats. The
-    device is a whole disk. A request to a stacked device is counted there, and again on the disk
-    below, if the driver issues it for the same group. dm-crypt, RAID 5 and ZFS issue requests from
-    threads of the kernel, which belong to no group.
+    device is a whole disk. A request to a stacked device is counted on this device. It is counted
+    again on the disk below if the driver issues it for the same group. dm-crypt, RAID 5 and ZFS
+    issue requests from threads of the kernel, which belong to no group.
 
     read_bytes, written_bytes: the bytes.
     reads, writes: the numbers of requests; None if the line lacks them.

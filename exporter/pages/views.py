@@ -71,7 +71,7 @@ class DriveFacts:
     def has_smart_data(self) -> bool:
         """False if nothing is known about the health of the drive.
 
-        A volume of a controller needs no data of its own if its drives are known.
+        True also for a volume of a controller if the drives behind it are known.
         """
         if self.has_drives_behind:
             return True

@@ -251,7 +251,7 @@ def require_reachable(directory: Path, state: Path) -> None:
 def require_owners(directory: Path, owners: Collection[int]) -> None:
     """Checks that all directories above a directory belong to one of these users.
 
-    Another user could replace files in a directory of his own.
+    Otherwise another user could replace the directory.
 
     Raises:
         ConfigError: a directory belongs to another user or cannot be read. The message contains the
