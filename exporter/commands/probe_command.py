@@ -61,8 +61,8 @@ def run(
     and otherwise 0.
 
     Raises:
-        ConfigError: the profile is unknown, or the probe is not possible in this directory or not
-            permitted now, for example because of load.
+        ConfigError: the profile is unknown, the directory is unsuitable, or the probe may not start
+            now (for example because of load).
         SourceError: nothing was measured.
     """
     options.check_report()

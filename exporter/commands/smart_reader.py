@@ -330,8 +330,8 @@ def read_agent_heartbeat(smart: SmartSettings, clock: Clock) -> Heartbeat | None
     The heartbeat is the list of drives. A running agent writes it regularly.
 
     Raises:
-        SourceError: the file of the heartbeat is missing, too old, cannot be read or parsed, or is
-            not trusted because of its owner or permissions.
+        SourceError: the file of the heartbeat is missing or too old, or it cannot be read or
+            parsed. Or the file is not trusted, because another user could have written it.
     """
     if smart.source is SmartSource.EXEC:
         return None

@@ -87,9 +87,9 @@ def run(
     - 3: a problem ended the rounds early, or there are too few usable rounds.
 
     Raises:
-        ConfigError: the profile or the maximum number of rounds is invalid, the measurement is not
-            possible in this directory or not permitted now, for example because of load, or the
-            user did not agree to it.
+        ConfigError: the profile or the maximum number of rounds is invalid, the directory is
+            unsuitable, the measurement may not start now (for example because of load), or the user
+            did not agree to it.
         SourceError: nothing was measured.
     """
     request.options.check_report()

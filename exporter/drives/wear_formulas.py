@@ -295,7 +295,7 @@ def smi_erases(attribute: AtaAttribute, rows: Rows, _parameter: int) -> Percent 
     also in these cases:
 
     - 169 (the remaining life in percent) disagrees with the wear by more than 2.5 percentage
-      points. 169 is not compared if it is missing, above 100, or stuck at 100. It is also not
+      points. 169 is not compared if it is missing, above 100, or stuck at 100. 169 is also not
       compared if it is 0 and the wear is at least 97.5 %.
     - 168 is a rating that the firmware also reports for worse flash, and the wear is above 1 %. The
       exception is the rating 5050 on a drive whose blocks are erased unevenly.

@@ -184,9 +184,9 @@ class Measurement:
             probes may still write today.
 
         Raises:
-            ConfigError: the user refuses, the input is not a terminal, load or the state of the
-                drive does not permit the measurement any more after a long wait for the answer, or
-                the host lock cannot be acquired again.
+            ConfigError: the user refuses, the input is not a terminal, a second check after a long
+                wait for the answer finds too much load or another obstacle, or the host lock cannot
+                be acquired again.
             ReadError: the filesystem cannot be read, or the budget's file cannot be read or
                 written.
         """

@@ -143,7 +143,8 @@ class CliffRules:
     least_bins: minimum number of bins before the step, and after it.
     median_bins: number of bins of the moving median that smooths the speeds.
     early_bytes: a cache that was nearly full at the start ends within this many bytes, which are
-        too few for the bins of a long write. They are also divided into smaller bins.
+        too few for the bins of a long write. These bytes are therefore also divided into smaller
+        bins.
     return_ratio: a bin after the step is fast if its speed is at least the speed before the step,
         times this ratio. A bin before the step is slow if its speed is at most the speed after the
         step, divided by this ratio.

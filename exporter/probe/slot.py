@@ -122,10 +122,10 @@ class ProbeSlot:
     def run(self, profiles: Sequence[Profile]) -> RunOutcome | None:
         """Runs admitted profiles in one fio. Returns how the run ended, None if it did not start.
 
-        If the run does not start, its profiles are recorded as skipped. They are not recorded if
-        the exporter stops. The bytes of a run with the profile `slc` count only against the budget
-        for the drive's life. If the rated endurance of a drive is configured, the daily budget is
-        too small for such a run.
+        If the run does not start, its profiles are recorded as skipped. The exception is a run that
+        does not start because the exporter stops. The bytes of a run with the profile `slc` count
+        only against the budget for the drive's life. If the rated endurance of a drive is
+        configured, the daily budget is too small for such a run.
 
         Raises:
             OSError: the budget's file cannot be read or written.

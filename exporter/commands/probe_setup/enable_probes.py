@@ -72,7 +72,7 @@ def run(
 ) -> int:
     """Enables scheduled probes. Returns the exit status.
 
-    The status is 3 if the first probe in a new directory did not finish. Probes are enabled in this
+    The status is 3 if the first probe in a directory did not finish. Probes are enabled in this
     case too. Otherwise it is 0.
 
     Raises:
