@@ -26,7 +26,7 @@ def serials(output: bytes) -> Iterator[str]:
 def wwns(output: bytes) -> Iterator[str]:
     """Yields the hexadecimal digits of the WWNs in an output of smartctl.
 
-    They are computed from numbers in JSON. The output may also contain other text. Nothing is
+    The digits are computed from numbers in JSON. The output may also contain other text. Nothing is
     yielded for an output without JSON.
     """
     yield from _wwns(_parse_json(output[output.find(b"{") : output.rfind(b"}") + 1]))

@@ -56,7 +56,8 @@ def run(
     that were measured before an interruption or a problem.
 
     Raises:
-        ConfigError: the gate refuses the benchmark, or the user did not agree to it.
+        ConfigError: the directory is unsuitable, the benchmark may not start now (for example
+            because of load), or the user did not agree to it.
         SourceError: no cell was measured.
     """
     options.check_report()

@@ -56,14 +56,14 @@ def parse_missing(status: str, *, has_node: bool) -> tuple[str, ...]:
 def with_missing_rights(
     drives: Sequence[WatchedDrive], missing: Sequence[str]
 ) -> list[WatchedDrive]:
-    """Returns the drives. Drives that smartctl had no right to reach get the reason.
+    """Returns the drives. Drives that smartctl had no right to reach get a message with the reason.
 
-    These are the drives behind MegaRAID controllers, if none of them answered. They are shown as
-    not polled, because they may be healthy. If one of them answered, smartctl has the rights in
-    another way (such as setuid). The drives are then returned unchanged, and a drive that does not
-    answer has failed.
+    The drives behind MegaRAID controllers are such drives if none of them answered. These drives
+    are marked as not polled, because they may be healthy. If one of them answered, smartctl has the
+    rights in another way (such as setuid). All drives are then returned unchanged.
 
-    missing: the names of the missing capabilities.
+    missing: the names of the missing capabilities. If it is empty, the drives are returned
+        unchanged.
     """
     if not missing or any(drive.up and _is_behind_megaraid(drive) for drive in drives):
         return list(drives)

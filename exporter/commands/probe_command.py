@@ -61,8 +61,8 @@ def run(
     and otherwise 0.
 
     Raises:
-        ConfigError: the profile is unknown, or the gate (the check that decides whether a probe may
-            run now) refuses the probe.
+        ConfigError: the profile is unknown, the directory is unsuitable, or the probe may not start
+            now (for example because of load).
         SourceError: nothing was measured.
     """
     options.check_report()

@@ -71,8 +71,11 @@ class SlcRequest:
 def run(settings: Settings, request: SlcRequest, tools: MeasurementTools, out: TextIO) -> int:
     """Measures the cache, saves the result, and prints the report. Returns the exit status.
 
-    The status is 1 for a cliff or a ramp, 3 if the write ended too early or other processes
-    disturbed it, and otherwise 0.
+    The status is:
+
+    - 1: the speed fell at the end of the cache (CLIFF), or declined slowly because of heat (RAMP).
+    - 3: the write was interrupted before the speed fell, or other processes disturbed it.
+    - 0: otherwise.
 
     Raises:
         ConfigError: the settings of the profile are unsuitable, or the measurement is refused.

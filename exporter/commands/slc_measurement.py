@@ -59,7 +59,7 @@ Write = Callable[[Profile, StopCondition], tuple[WatchedWrite, RunOutcome]]
 class SlcProbe:
     """Measures the write cache of the drive below a directory. Call `measure` once.
 
-    measurement: a measurement that holds the host lock and has not queried the gate.
+    measurement: the result of `measuring`; its method `admit` was not called before.
     profile: fio's parameters. fio writes a whole file with them.
     state: the daemon's state directory, in which the result is saved.
     """
@@ -79,17 +79,20 @@ class SlcProbe:
     def measure(
         self, idle_seconds: Sequence[int], *, is_size_given: bool, anyway: bool
     ) -> CacheMeasurement:
-        """Queries the gate, asks the user, writes, finds the cliff, and saves the result.
+        """Checks the load, asks the user, writes, finds the end of the cache, and saves the result.
 
         Returns the content of the report.
 
         idle_seconds: the idle time before each further write, in seconds; empty means no further
             writes.
-        is_size_given: the user gave the size, which is then not limited to a share of free space.
-        anyway: measure rotating disks and volumes too.
+        is_size_given: True if the user gave the size. Otherwise the size is at most a tenth of the
+            free space.
+        anyway: measure rotating disks and cloud or RAID volumes too. Their speed may drop for
+            another reason than a full cache.
 
         Raises:
-            ConfigError: the gate refuses the measurement, or the user did not agree to it.
+            ConfigError: load or the state of the drive does not permit the measurement, the drive
+                needs `anyway`, too little space is free, or the user did not agree.
             SourceError: nothing was measured.
         """
         measurement = self._measurement
@@ -283,9 +286,10 @@ def recovery_steps(
 ) -> tuple[list[RecoveryStep], str]:
     """Measures the recovery of the cache: waits for each idle time, and then writes.
 
-    Returns one step per idle time, and why steps are missing (empty if no step is missing).
+    Returns one step per completed idle time, and a text that says why the others are missing. The
+    text is empty if all steps are complete.
 
-    cliff: the result of the first write.
+    cliff: the result of the first write, with the speeds before and after the end of the cache.
     profile: fio's parameters for a write of the size of the cache. The write stops early when it
         becomes slow.
     idle_seconds: the idle times, in seconds.
@@ -333,7 +337,8 @@ def recovered_by_idle_seconds(steps: Sequence[RecoveryStep]) -> dict[int, int]:
 def until_slow(cliff: CacheCliff, profile: Profile) -> StopCondition:
     """Returns a condition that stops a further write when it has become slow.
 
-    It stops the write after the number of slow bytes that confirms a cliff.
+    A write is slow when enough bytes were written at the slow speed to be certain that the cache is
+    full again.
 
     cliff: the result of the first write, which has the fast and the slow speed.
     profile: fio's parameters of the further write.

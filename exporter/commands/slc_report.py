@@ -69,7 +69,8 @@ class CacheMeasurement:
 def report(measured: CacheMeasurement, rules: CliffRules) -> Report:
     """Returns the report; its `data` has values in base units (bytes, seconds).
 
-    rules: the rules with which the cliff was found; they limit the resolution of the chart.
+    rules: the rules with which the end of the cache was searched. They limit the resolution of the
+        chart.
     """
     cliff = measured.result.cliff
     parts: list[Table | Chart] = []
@@ -98,7 +99,7 @@ def report(measured: CacheMeasurement, rules: CliffRules) -> Report:
 
 
 def verdict(cliff: CacheCliff) -> str:
-    """Returns the result in one or two sentences."""
+    """Returns what the write showed about the cache, in one or two sentences."""
     written = figures.size(cliff.written_bytes)
     burst, sustained = cliff.burst_bytes_per_second, cliff.sustained_bytes_per_second
     if cliff.result is CliffResult.CLIFF and burst and sustained and cliff.cache_bytes is not None:

@@ -149,7 +149,8 @@ class SmartReader:
         At the end are block devices for which the scan found no drive.
 
         Raises:
-            ConfigError: smart.source requires the agent, and the agent has no usable heartbeat.
+            ConfigError: smart.source requires the agent, and no running agent was found. A running
+                agent writes its heartbeat file regularly.
         """
         heartbeat = self._agent_heartbeat()
         if heartbeat is not None:
@@ -326,9 +327,11 @@ def system_reader(settings: Settings) -> SmartReader:
 def read_agent_heartbeat(smart: SmartSettings, clock: Clock) -> Heartbeat | None:
     """Returns the agent's heartbeat; None if smart.source is `exec`: no agent is used then.
 
+    The heartbeat is the list of drives. A running agent writes it regularly.
+
     Raises:
-        SourceError: there is no heartbeat, it cannot be read or parsed, it is too old, or its file
-            is not trusted because of its owner or permissions.
+        SourceError: the file of the heartbeat is missing or too old, or it cannot be read or
+            parsed. Or the file is not trusted, because another user could have written it.
     """
     if smart.source is SmartSource.EXEC:
         return None
@@ -343,7 +346,7 @@ def read_agent_heartbeat(smart: SmartSettings, clock: Clock) -> Heartbeat | None
 def read_agent_documents(smart: SmartSettings, take: Callable[[PollDocument], None]) -> str:
     """Passes each document of the agent to `take`.
 
-    Returns why documents were rejected; empty if no document was rejected.
+    Returns a text that says why documents could not be read; empty if all could be read.
     """
     rejected: list[SourceError] = []
     try:

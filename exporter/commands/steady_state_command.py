@@ -78,14 +78,17 @@ class SteadyStateRequest:
 def run(
     settings: Settings, request: SteadyStateRequest, tools: MeasurementTools, out: TextIO
 ) -> int:
-    """Runs rounds and prints the report. Returns the exit status.
+    """Runs the profile in rounds, and prints the report. Returns the exit status.
 
-    The status is 0 if the drive is in steady state and 1 if it is not. It is 3 if a problem ended
-    the rounds early, or if there are too few usable rounds.
+    The status is:
+
+    - 0: the drive is in steady state: its results no longer change from round to round.
+    - 1: the drive is not in steady state.
+    - 3: a problem ended the rounds early, or there are too few usable rounds.
 
     Raises:
-        ConfigError: the profile or the maximum number of rounds is invalid, the gate (the check
-            that decides whether a measurement may write now) refuses the measurement, or the user
+        ConfigError: the profile or the maximum number of rounds is invalid, the directory is
+            unsuitable, the measurement may not start now (for example because of load), or the user
             did not agree to it.
         SourceError: nothing was measured.
     """
@@ -104,8 +107,8 @@ def run(
 def run_kept(state: Path, request: SteadyStateRequest, out: TextIO) -> int:
     """Prints the report of the rounds that the daemon has saved. Returns the exit status.
 
-    The status is 0 if all series are steady, and 1 if a series is not steady. It is 3 if no series
-    is known to be unsteady, but a series has too few rounds.
+    A series contains the rounds of one profile on one drive. The status is 1 if a series is not
+    steady. Otherwise it is 3 if a series has too few rounds, and 0 if all series are steady.
 
     state: the daemon's state directory.
 

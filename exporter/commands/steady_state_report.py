@@ -72,7 +72,7 @@ class SteadyStateResult:
 
 
 def report(judged: SteadyStateResult, rules: SteadyStateRules) -> Report:
-    """Returns the report, with a verdict, a chart and a table for each series."""
+    """Returns the report, with the result in words, a chart and a table for each series."""
     parts: list[Table | Chart] = []
     for series in judged.series:
         if chart := _chart(series, rules):
@@ -97,9 +97,9 @@ def report(judged: SteadyStateResult, rules: SteadyStateRules) -> Report:
 
 
 def is_good(all_series: Sequence[Series]) -> bool | None:
-    """Returns False if a series is not steady, and True if all series are steady.
+    """Returns False if a series is not steady.
 
-    Returns None if no series is known to be unsteady, but one has too few rounds.
+    Otherwise returns None if a series has too few rounds, and True if all series are steady.
     """
     phases = {series.judgement.phase for series in all_series}
     if phases & {SteadyPhase.UNSTEADY, SteadyPhase.TRANSITION}:
@@ -108,7 +108,7 @@ def is_good(all_series: Sequence[Series]) -> bool | None:
 
 
 def verdict(series: Series, rules: SteadyStateRules) -> str:
-    """Returns the state of a series as text, in one to three sentences."""
+    """Returns whether a series is in steady state, as text of one to three sentences."""
     name, state = series.profile.name, series.judgement
     window = state.window
     if window is None:

@@ -43,8 +43,8 @@ class SaturationRules:
         by drive class, deep_await_factor replaces await_factor. The mean of many requests varies
         little, so a smaller factor is sufficient. If the await doubles when the queue doubles, the
         drive completes no more requests.
-    pressure_ratio: tasks wait for I/O if some task waited for at least this share of the time, 0 to
-        1. Without PSI (kernels before 4.20, or psi=0) the other three conditions decide.
+    pressure_ratio: tasks wait for I/O if at least one task waited during this share of the time or
+        more, 0 to 1. Without PSI (kernels before 4.20, or psi=0) the other three conditions decide.
     """
 
     busy_ratio: float = 0.95
@@ -59,19 +59,22 @@ class SaturationRules:
 
 @dataclass(frozen=True, slots=True)
 class VerdictRules:
-    """The thresholds of the verdict that do not concern saturation. All are ratios, 0 to 1.
+    """The thresholds of the verdict (the bottleneck of a device), except for those of saturation.
+
+    Ratios are 0 to 1.
 
     work_busy_ratio: a device with a smaller busy ratio has too little work for a verdict.
-    softirq_ratio, idle_ratio: a CPU is saturated by interrupts if it spends at least softirq_ratio
-        of its time in interrupts (softirq and irq) and is idle for at most idle_ratio of it. Each
-        CPU is checked, because an average over many CPUs hides a single saturated CPU.
+    softirq_ratio, idle_ratio: a CPU is saturated by interrupts if both are true: it spends at least
+        softirq_ratio of its time in interrupts (softirq and irq), and it is idle for at most
+        idle_ratio of its time. Each CPU is checked, because an average over many CPUs hides a
+        single saturated CPU.
     block_softirqs_per_second: a CPU completes requests if it runs at least this many softirqs of
         the vector BLOCK per second. A CPU that a network card saturates may complete no requests. A
         CPU needs 1 to 5 us per completion, so a CPU that only completes requests runs 10,000 and
         more per second.
-    iowait_ratio: if the host spends more than this share of its time in iowait, tasks wait for a
-        device, and the verdict is not cpu_softirq. iowait is a kind of idle time, so it is never
-        the only evidence for a verdict.
+    iowait_ratio: above this share of the host's time in iowait, tasks wait for a device. The
+        verdict is then not cpu_softirq. The value iowait is a kind of idle time, so it is never the
+        only evidence for a verdict.
     """
 
     work_busy_ratio: float = 0.1
@@ -83,7 +86,7 @@ class VerdictRules:
 
 @dataclass(frozen=True, slots=True)
 class BaselineRules:
-    """Defines which intervals train the baseline and how many observations it requires.
+    """Defines which intervals train the baseline, the normal await of a device at low load.
 
     calm_busy_ratio: only intervals with a smaller busy ratio train the baseline, 0 to 1.
     calm_queue_depth: only intervals with at most this many requests in flight, on average over the
@@ -114,7 +117,7 @@ class BaselineRules:
 
 @dataclass(frozen=True, slots=True)
 class PartialHangRules:
-    """The thresholds of a partial hang.
+    """The thresholds of a partial hang: some requests do not complete, while others do.
 
     intervals: the number of successive intervals that are compared. Requests must be in flight at
         the ends of all of them.
@@ -151,7 +154,9 @@ class PartialHangRules:
 
 @dataclass(frozen=True, slots=True)
 class ThrottlingRules:
-    """The thresholds of a limit. They apply to cloud volumes only.
+    """The thresholds that show that a cloud provider limits a volume.
+
+    They apply to cloud volumes only.
 
     intervals: the volume must have been full in this number of intervals. Up to four other
         intervals may be between two of them.
@@ -165,7 +170,7 @@ class ThrottlingRules:
 
 @dataclass(frozen=True, slots=True)
 class WriteFalloffRules:
-    """The thresholds that define a saturating write and a falloff.
+    """The thresholds of a falloff: a drop of the write throughput during a long, saturating write.
 
     busy_ratio: an interval is a saturating write if the busy ratio of the device is at least this
         value. The queue depth has no lower limit, because a single synchronous writer saturates the
@@ -190,8 +195,8 @@ class WriteFalloffRules:
         reference covers reference_most_seconds.
     falloff_ratio: throughput at or below this share of the reference is slow. With 0.67, a drop
         from 410 to 260 MB/s counts.
-    size_ratio: if the mean request size differs from that of the reference by more than this ratio,
-        the writer has changed, and the drop is not a falloff.
+    size_ratio: upper limit of the change of the mean request size, compared with the reference.
+        Above it the writer has changed, and the drop is not a falloff.
     await_factor: the await (the mean time of a request) must have increased by more than this
         factor. Otherwise the writer, and not the drive, has become slower.
     lasting_seconds: the slow intervals together must last at least this long.

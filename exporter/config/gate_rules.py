@@ -7,11 +7,14 @@ from dataclasses import dataclass
 class GateRules:
     """The limits of the gate and the guard. Ratios are 0 to 1.
 
+    The gate decides whether a probe may start. The guard ends a running probe if production needs
+    the device, or if a drive is too hot or space is short.
+
     host_uptime_seconds: no scheduled probe starts in this time after boot, because the host is then
         busy.
     busy_ratio: upper limit of the device's busy time over the last minute.
-    pressure_ratio: upper limit of the share of the last 10 s in which some task of the host waited
-        for I/O (PSI "some").
+    pressure_ratio: upper limit of the share of the last 10 s in which at least one task of the host
+        waited for I/O (PSI "some").
     cgroup_pressure_ratio: upper limit of the share of the last 10 s in which all tasks of mysqld's
         control group waited for I/O (PSI "full").
     hot_margin_celsius: a drive is too hot if its temperature is at most this far below its own
@@ -22,15 +25,16 @@ class GateRules:
         of its size. The greater of the two applies.
     free_inodes: the number of inodes that must stay free.
     forced_after_skips: after this number of consecutive skips because of load, the gate admits a
-        minimal run. After the same number of runs that the guard ended because of load, it admits
-        only a minimal run.
-    guard_samples: the guard ends a probe because of load in two cases. First: this number of
-        consecutive samples reach `guard_queue`. Second: mysqld waits, and of the last guard_samples
-        + 1 samples, guard_samples reach one of the next three limits. One sample may be below the
-        limits, because a server sometimes waits for the CPU.
+        minimal run, which has few operations. After the same number of runs that the guard ended
+        because of load, it admits only a minimal run.
+    guard_samples: the guard ends a probe because of load in two cases.
+        - This number of consecutive samples reach `guard_queue`.
+        - mysqld waits, and of the last guard_samples + 1 samples, guard_samples reach one of the
+          next three limits. One sample may be below the limits, because a server sometimes waits
+          for the CPU.
     guard_queue: the limit of the requests in flight besides the probe's own.
-    guard_pressure_ratio: the limit of the share of a sample's time in which some task of mysqld's
-        control group waited for I/O.
+    guard_pressure_ratio: the limit of the share of a sample's time in which at least one task of
+        mysqld's control group waited for I/O.
     guard_waiting_ratio: the limit of the share of readings in which a thread of mysqld waited for
         I/O. It is greater than `guard_pressure_ratio`, because a sample has only five readings.
     """

@@ -126,8 +126,8 @@ class Profile:
     def expected_seconds(self) -> float:
         """The expected duration of a run in seconds.
 
-        It is computed from the rate limit and the number of operations. If one of them is not set,
-        it is the maximum duration.
+        With `rate_iops` and `number_ios`, it is the time for `number_ios` operations at this rate,
+        but at most `runtime_seconds`. Otherwise it is `runtime_seconds`.
         """
         if self.rate_iops and self.number_ios:
             return min(self.number_ios / self.rate_iops, self.runtime_seconds)

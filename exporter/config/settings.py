@@ -165,9 +165,11 @@ class SmartDrive:
 class SmartSettings:
     """The reading of SMART data; see docs/smart.md.
 
-    source: "directory" reads the documents of `ssd-exporter smart-agent`; "exec" runs smartctl from
-    this process; "auto" reads the documents while they are fresh, and otherwise runs smartctl if
-    this process has the capabilities.
+    source: where SMART data comes from.
+    - "directory": the documents of `ssd-exporter smart-agent` are read.
+    - "exec": this process runs smartctl.
+    - "auto": the documents are read while they are recent. Otherwise this process runs smartctl,
+      which requires capabilities.
 
     directory: the directory with the agent's documents.
 
@@ -251,9 +253,8 @@ class DeviceSettings:
     class: nvme, ssd or rotational. Set it if the kernel reports the wrong class. For example, RAID
     controllers report SSD volumes as rotational.
 
-    volume: drive, array, hypervisor or cloud. Set it if the model and the transport do not show
-    whether the device is a single drive, a volume of a RAID controller or SAN, a disk that a
-    hypervisor emulates, or a cloud volume with limited throughput.
+    volume: drive, array, hypervisor or cloud; `VolumeType` explains them. Set it if the model and
+    the transport of the device do not show which of them it is.
 
     smart_type: smartctl's device type ("sat", "sntasmedia") if smartctl does not detect it. "off"
     excludes the drive from polling.

@@ -86,7 +86,9 @@ class Fields:
     def integer(
         self, *path: str | int, minimum: int = 0, maximum: int = (1 << 128) - 1
     ) -> int | None:
-        """Returns the integer at the path if it is between `minimum` and `maximum`, inclusive.
+        """Returns the integer at the path, from `minimum` to `maximum` inclusive.
+
+        None if it is missing or null. Another value is recorded as a fault, and the result is None.
 
         The default maximum has 128 bits, because counters in NVMe logs have this size. The text
         "12" and the float 12.0 are accepted for 12, because some versions of smartctl print them.
@@ -110,7 +112,9 @@ class Fields:
     def number(
         self, *path: str | int, minimum: float = 0.0, maximum: float = float("inf")
     ) -> float | None:
-        """Returns the number at the path as a float between `minimum` and `maximum`, inclusive.
+        """Returns the number at the path as a float, from `minimum` to `maximum` inclusive.
+
+        None if it is missing or null. Another value is recorded as a fault, and the result is None.
 
         A number in the form of a text is accepted. The result is never NaN or infinite.
         """
@@ -132,7 +136,7 @@ class Fields:
         return number
 
     def flag(self, *path: str | int) -> bool | None:
-        """Returns the boolean at the path."""
+        """Returns the boolean at the path; None if it is missing or no boolean."""
         value = self.get(*path)
         if value is None or isinstance(value, bool):
             return value
@@ -140,7 +144,7 @@ class Fields:
         return None
 
     def text(self, *path: str | int) -> str | None:
-        """Returns the text at the path, or None if it is empty.
+        """Returns the text at the path; None if it is missing, null, empty or not a text (a fault).
 
         White space at both ends is removed, and white space between words is replaced with one
         space. A text of more than 256 characters is cut.
@@ -205,8 +209,8 @@ def counter_sum(
 ) -> int | None:
     """Returns the sum of the counters at these paths. Counters that are missing are ignored.
 
-    None if all counters are missing. None also if a counter cannot be parsed or is above `maximum`:
-    the sum of the other counters would be lower than in the previous report.
+    None if all counters are missing. None also if a counter cannot be parsed or is above `maximum`,
+    because the sum of the others could be lower than in the previous report.
     """
     present = [path for path in paths if fields.get(*path) is not None]
     numbers = [fields.integer(*path, maximum=maximum) for path in present]

@@ -12,8 +12,7 @@ from enum import Enum
 class Protocol(str, Enum):
     """The command set of a drive.
 
-    If the host reaches the drive through a bridge or a controller, this is the command set of the
-    drive, and not the command set of the bridge or controller.
+    This is never the command set of a bridge or controller between the host and the drive.
     """
 
     NVME = "nvme"
@@ -201,7 +200,7 @@ class DriveHealth:
     over_temperature_warning_seconds: the total time above the warning temperature.
     over_temperature_critical_seconds: the total time above the critical temperature.
     critical_warnings: the bits of the NVMe critical warning, keyed by name; True if the bit is set.
-        The reserved bits are missing unless they are set.
+        A reserved bit has a key only if it is set.
     host_read, host_written: the bytes that the host has read and written.
     nand_written: the bytes that the drive has written to its flash.
     media_errors: the number of uncorrectable errors of the medium.

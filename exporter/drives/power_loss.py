@@ -26,8 +26,8 @@ class PowerLossRule:
     name: a regular expression that matches the whole name of the attribute.
     reading: how the state follows from the attribute.
     source: the document, database or smartctl outputs that show this meaning.
-    makes: on drives of these makes (see the module `makes`), the name is not required for the first
-        id if the attribute has the pre-failure type and a threshold.
+    makes: on drives of these makes (see the module `makes`), an attribute with the first id may
+        have another name. With another name, it must have the pre-failure type and a threshold.
     """
 
     attributes: tuple[int, ...]

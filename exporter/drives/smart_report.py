@@ -34,8 +34,8 @@ def parse_report(report: Json) -> DriveReport:
         not a JSON object, the result is empty except for one fault.
 
     With `-n standby`, smartctl does not read a sleeping drive. The result then contains only the
-    identity and the power mode. smartctl's exit status is an argument of `-n` in this case, and not
-    the usual bit field, so the exit status in the result is 0.
+    identity and the power mode. The exit status in the result is 0, because smartctl then ends with
+    the status that its option `-n` sets, and not with the usual bit field.
     """
     if not isinstance(report, Mapping):
         return DriveReport(

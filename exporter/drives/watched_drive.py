@@ -24,8 +24,9 @@ class WatchedDrive:
     identity: the identity that the drive reports; values that it does not report may come from the
         kernel.
     up: True if the drive answered the last poll. A drive in standby counts as up.
-    was_reached: False if the last poll could not reach the drive because of smartctl: it could not
-        be started, is too old, has no permission, or does not know the type of the drive.
+    was_reached: False if smartctl is the reason that the last poll did not reach the drive. For
+        example, smartctl could not be started, is too old, has no permission, or does not know the
+        type of the drive.
     is_polled: False for an eMMC: its health comes from the kernel, and no program reads it.
     has_log_data: True if a daily poll has read the error log and the self-test log.
     health: the health values of the last successful poll. None means that no poll has succeeded
@@ -45,8 +46,8 @@ class WatchedDrive:
     blocks: the names of the block devices that belong to a drive behind a controller.
     is_stuck: True if a smartctl process for this drive does not end.
     is_missing: True if the drive was present once, and the last scan for drives did not find it.
-    is_known: False if the address may be an empty slot of a controller: no drive has ever answered
-        there, and neither the kernel nor a scan lists one.
+    is_known: False if the address may be an empty slot, a place of a controller without a drive. No
+        drive has ever answered there, and the kernel and the scan list none.
     key: identifies the drive during its whole life (`inventory.KnownDrive.key`); empty if unknown.
     """
 

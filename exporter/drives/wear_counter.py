@@ -77,7 +77,7 @@ class Rise:
 class WearCounter:
     """The wear counter of one drive over several observations.
 
-    The docstring of the module explains the time axis, and `Rise` suspect rises.
+    The docstring of the module explains the time axis. `Rise` explains suspect rises.
 
     points: the time on the time axis and the value, for each observation that contains the wear.
         All suspect rises before it are subtracted from the value.

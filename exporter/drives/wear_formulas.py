@@ -99,8 +99,9 @@ _SMI_MAX_DIFFERENCE = 2.5
 def value_left(attribute: AtaAttribute, _rows: Rows, parameter: int) -> Percent | None:
     """Returns the wear from an attribute whose normalized value is the remaining life in percent.
 
-    The raw value is not used: it contains several numbers in one, or a count of erasures. The
-    parameter is the used endurance per unit of the value, in hundredths of a percent.
+    None if the value is not 1 to 100. The raw value is not used: it contains several numbers in
+    one, or a count of erasures. The parameter is the used endurance per unit of the value, in
+    hundredths of a percent.
     """
     value = attribute.value
     if value is None or not _MIN_VALUE <= value <= 100:
@@ -111,9 +112,10 @@ def value_left(attribute: AtaAttribute, _rows: Rows, parameter: int) -> Percent 
 def value_from_200(attribute: AtaAttribute, _rows: Rows, parameter: int) -> Percent | None:
     """Returns the wear from a normalized value that decreases from 200 (new) to 100 (end of life).
 
-    The value continues to decrease after the end of life. A wear of more than 100 % is returned
-    only if the raw value is a count of erasures, because new drives of other makes report the value
-    100. The parameter is the used endurance in percent per unit of the value, times 100.
+    The value continues to decrease after the end of life. A wear above 100 % is returned only if
+    the raw value is a count of erasures, which is at least 1000. None for the value 100, because
+    new drives of other makes report it, and for 0 and values above 200. The parameter is the used
+    endurance in percent per unit of the value, times 100.
     """
     value = attribute.value
     is_supported = value is not None and (101 <= value <= 200 or _MIN_VALUE <= value <= 99)
@@ -123,7 +125,10 @@ def value_from_200(attribute: AtaAttribute, _rows: Rows, parameter: int) -> Perc
 
 
 def raw_percent(attribute: AtaAttribute, _rows: Rows, _parameter: int) -> Percent | None:
-    """Returns the wear from an attribute whose raw value is the used percentage, 0 to 255."""
+    """Returns the wear from an attribute whose raw value is the used percentage.
+
+    None for values above 255.
+    """
     return None if attribute.raw > 255 else Percent(float(attribute.raw), 1.0)
 
 
@@ -132,7 +137,8 @@ def raw_used(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | N
 
     The raw value is the used endurance in percent. The normalized value is 100 - raw. It stays at 0
     if more than 100 % is used, or continues at 255. On some firmware the raw value stops at 100.
-    None if the values differ by more than 2, because the attribute then has another meaning.
+    None if the two values contradict each other by more than 2, because the attribute then has
+    another meaning. None also without a normalized value, and for raw values above 255.
     """
     value = attribute.value
     if value is None:
@@ -148,8 +154,9 @@ def raw_used(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | N
 def raw_left(attribute: AtaAttribute, _rows: Rows, parameter: int) -> Percent | None:
     """Returns the wear from an attribute whose raw value is the remaining life in percent.
 
-    None for the raw value 0, because some drives always report it, and for values above 100. The
-    parameter is the largest used endurance in percent for which captured drives confirm the value.
+    The parameter is the largest used endurance in percent for which captured drives confirm the
+    value. None if more is used, and for values above 100. None also for the raw value 0, because
+    some drives always report it.
     """
     left = attribute.raw
     return None if not max(1, 100 - parameter) <= left <= 100 else Percent(100.0 - left, 1.0)
@@ -172,7 +179,8 @@ def intel_media_wear(attribute: AtaAttribute, rows: Rows, parameter: int) -> Per
     """Returns the wear of an Intel drive from attributes 233 and 226.
 
     `attribute` is 233, which counts whole percents. Attribute 226 is finer. It is used if both
-    agree, or if 233 has reached its lowest value and 226 is larger.
+    agree, or if 233 has reached its lowest value and 226 is larger. None if the value of 233 is not
+    1 to 100.
     """
     coarse = value_left(attribute, rows, parameter)
     workload = rows.get(_WORKLOAD_WEAR)
@@ -209,7 +217,7 @@ def workload_1024ths(attribute: AtaAttribute, _rows: Rows, _parameter: int) -> P
     """Returns the wear from an attribute whose raw value counts 1/1024 percent.
 
     The count starts with the workload timer, which is rarely restarted. The normalized value is
-    always 100 and is not used. None if the raw value means "not valid".
+    always 100 and is not used. None if the raw value means "not valid", or more than 255 %.
     """
     percent = attribute.raw / 1024
     is_valid = attribute.raw != _WORKLOAD_NOT_VALID and percent <= 255
@@ -221,8 +229,9 @@ def two_gauges(attribute: AtaAttribute, _rows: Rows, _parameter: int) -> Percent
 
     Bits 0 to 15 and bits 16 to 31 are one gauge each: the high byte contains the whole percents,
     and the low byte the hundredths of a percent. The second gauge is the one that the drive reports
-    in its device statistics. None if the hundredths of the first gauge are above 99. The normalized
-    value counts up and is not used.
+    in its device statistics. A gauge is not used if its hundredths are above 99. The second gauge
+    is used only if a bit above bit 31 is set. None if neither gauge is used. The normalized value
+    counts up and is not used.
     """
     whole, part = divmod(attribute.raw & 0xFFFF, 256)
     other_whole, other_part = divmod(attribute.raw >> 16 & 0xFFFF, 256)
@@ -234,12 +243,18 @@ def two_gauges(attribute: AtaAttribute, _rows: Rows, _parameter: int) -> Percent
 
 
 def second_byte(attribute: AtaAttribute, _rows: Rows, _parameter: int) -> Percent | None:
-    """Returns the wear from a raw value whose second lowest byte is the used percentage."""
+    """Returns the wear from a raw value whose second lowest byte is the used percentage.
+
+    Never None.
+    """
     return Percent(float(attribute.raw >> 8 & 0xFF), 1.0)
 
 
 def hundreds(attribute: AtaAttribute, _rows: Rows, _parameter: int) -> Percent | None:
-    """Returns the wear from a raw value whose two lowest bytes count hundredths of a percent."""
+    """Returns the wear from a raw value whose two lowest bytes count hundredths of a percent.
+
+    None if the value is above 255 %.
+    """
     percent = (attribute.raw & 0xFFFF) / 100
     return None if percent > 255 else Percent(percent, 0.01)
 
@@ -247,7 +262,7 @@ def hundreds(attribute: AtaAttribute, _rows: Rows, _parameter: int) -> Percent |
 def erases(attribute: AtaAttribute, _rows: Rows, parameter: int) -> Percent | None:
     """Returns the wear from a raw value that is the average number of erase cycles of a block.
 
-    The parameter is the rated number of erase cycles.
+    The parameter is the rated number of erase cycles. None if the wear is above 2000 %.
     """
     return _share(attribute.raw, parameter)
 
@@ -256,7 +271,8 @@ def low_word_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Perc
     """Returns the wear from a raw value whose bits 0 to 15 are the average number of erase cycles.
 
     The parameter is the rated number of erase cycles. If attribute 231 has the value 100 and the
-    raw value 0, the drive is either new or worn out. None if the erase cycles show neither.
+    raw value 0, the drive is either new or worn out. None if it is neither according to the erase
+    cycles.
     """
     percent = _share(attribute.raw & 0xFFFF, parameter)
     left = rows.get(_LIFE_LEFT)
@@ -269,11 +285,20 @@ def low_word_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Perc
 def smi_erases(attribute: AtaAttribute, rows: Rows, _parameter: int) -> Percent | None:
     """Returns the wear of a drive with a Silicon Motion controller from its erase cycles.
 
-    `attribute` is the average number of erase cycles, 167. The rated number is 168. Attribute 169
-    is the remaining life in percent, which stays at 0 or at 100 on some firmware. The share of the
-    rated erase cycles is returned if the rated number is one that this firmware uses, and if 169
-    agrees or is stuck. Otherwise the remaining life is not known, and None is returned. Firmware
-    that counts the moves of wear leveling, 177, reports the rated number correctly (267 captures).
+    The wear is the raw value of `attribute` (167, the average number of erase cycles) divided by
+    that of 168 (the rated number). None in these cases:
+
+    - 168 is missing, or is not a number that this firmware uses as rated.
+    - 167 is above 65,535, or the wear is not plausible (more than 2000 %).
+
+    If 177 (the moves of wear leveling) is above 0, 168 is correct (267 captures). Otherwise, None
+    also in these cases:
+
+    - 169 (the remaining life in percent) disagrees with the wear by more than 2.5 percentage
+      points. 169 is not compared if it is missing, above 100, or stuck at 100. 169 is also not
+      compared if it is 0 and the wear is at least 97.5 %.
+    - 168 is a rating that the firmware also reports for worse flash, and the wear is above 1 %. The
+      exception is the rating 5050 on a drive whose blocks are erased unevenly.
     """
     rated, left = rows.get(_SMI_RATED), rows.get(_SMI_LEFT)
     if rated is None or rated.raw not in _SMI_RATINGS or attribute.raw >= 1 << 16:
@@ -300,7 +325,8 @@ def maxio_erases(attribute: AtaAttribute, rows: Rows, _parameter: int) -> Percen
 
     `attribute` is the largest number of erase cycles of a block, 207. Attribute 208 is the average
     number, and the raw value of 231 is its percentage of the rated number. The drive reports twice
-    the percentage of the largest number as its used endurance.
+    the percentage of the largest number as its used endurance. None if 231 fits none of the rated
+    numbers that this firmware uses, or if the wear is above 2000 %.
     """
     average = rows.get(_MAXIO_ERASES)
     return _maxio_share(attribute.raw, None if average is None else average.raw, rows)
@@ -340,7 +366,8 @@ def confirmed_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Perce
     """Returns the wear from a raw value that is the remaining life, if the erase cycles confirm it.
 
     Bits 16 to 31 of attribute 173 are the average number of erase cycles. The parameter is the
-    rated number. None if both differ by more than 2 percentage points.
+    rated number. None if both differ by more than 2 percentage points, or if one of them is
+    missing.
     """
     percent, erased = raw_left(attribute, rows, 100), rows.get(_PACKED_ERASES)
     if percent is None or erased is None:
@@ -353,7 +380,7 @@ def worn_out(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | N
     """Returns 100 % as a lower bound if the raw value is 0: no life is left.
 
     New drives also report 0. So the average number of erase cycles must be at least the parameter,
-    which is the rated number.
+    which is the rated number. Otherwise, and for other raw values, None.
     """
     count = next((rows[number].raw for number in _AVERAGE_ERASES if number in rows), 0)
     is_worn = attribute.raw == 0 and count >= parameter

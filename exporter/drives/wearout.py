@@ -59,8 +59,8 @@ class WearoutRules:
         units of its resolution.
     suspect_ratio: an increase by more than this within a day is a firmware defect and not wear, as
         on Samsung's 980 PRO and 990 PRO. The line does not include it.
-    powered_ratio: if the drive has power for a smaller share of the time, for example because the
-        host is off at night, times are measured as the power-on time of the drive.
+    powered_ratio: if the drive has power for a smaller share of the time, times are measured as the
+        power-on time of the drive. An example is a host that is off at night.
     rate_window_seconds: the recent write rate is the mean over this time.
     min_rate_seconds: the recent write rate needs observations over at least this time.
     short_history_factor: if the observations span less than twice `rate_window_seconds`, it is
@@ -73,8 +73,8 @@ class WearoutRules:
         left, the factor is 1 + short_line_factor * sqrt(1 / n + 1 / m).
     recent_rises, recent_rise_seconds: the recent wear rate is computed from at least this number of
         increases, over at least this time. A bulk load may last a day.
-    equal_factor: if the wear rate of the last increases differs by more than this factor from the
-        wear rate of all increases, the wear rate has changed.
+    equal_factor: the wear rate has changed if the rate of the last increases and the rate of all
+        increases differ by more than this factor.
     change_factor: if the recent write rate differs by this factor from the mean rate, the load has
         changed. The middle estimate is then that of the recent rate.
     min_used_ratio: the method "lifetime_ratio" needs at least this wear. The rounding error of a
@@ -163,6 +163,8 @@ def estimate_wearout(
 
 def missing_reason(observations: Sequence[WearObservation], now: float, rules: WearoutRules) -> str:
     """Returns why `estimate_wearout` returns None for these observations, as text for people.
+
+    Call it only if there is no estimate and the endurance is not used up: the text is never empty.
 
     The text contains the available and the necessary data. The arguments are those of
     `estimate_wearout`.

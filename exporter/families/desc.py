@@ -95,6 +95,10 @@ class MetricDesc:
 
         series: the label values of each series.
         values: one value for each series, in the same order; None means unknown.
+
+        Raises:
+            TypeError: the first series has another number of labels than the family.
+            ValueError: the numbers of series and values differ.
         """
         if series and len(series[0]) != len(self.labels):
             raise TypeError(f"{self.name} takes the labels {self.labels}, not {series[0]}")

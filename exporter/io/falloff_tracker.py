@@ -66,7 +66,8 @@ class WriteFalloffTracker:
     def observe(self, now: float, disk: DiskInterval) -> Verdict | None:
         """Records an interval; returns why the drive is slow after a falloff.
 
-        Returns None if the drive is not slow, or if the cause is unknown.
+        A falloff is a drop of the write throughput during a long write. Its cause is returned while
+        the throughput is still low. None at all other times, and if the cause is unknown.
 
         now: the end of the interval in seconds of any monotonic clock.
         """

@@ -95,13 +95,18 @@ class DriveSamples(_Columns):
 class RecentActivity(_Columns):
     """The last samples of the host and of its drives.
 
-    Columns: the share of the time in which some task waited for I/O, and in which all tasks waited;
-    the shares of iowait and of the CPU with most interrupts; the bytes per second of all drives.
-    NaN means unknown.
+    Columns, with their indices. NaN means unknown:
 
-    hottest: the number of the CPU with most interrupts in the last sample; None means unknown.
+    - 0: the share of the time in which at least one task waited for I/O.
+    - 1: the share of the time in which all tasks waited for I/O.
+    - 2: the share of iowait in the time of all CPUs.
+    - 3: the share of interrupts in the time of the CPU `hottest`.
+    - 4: the bytes per second of all drives together.
+
+    hottest: the number of the CPU that spent the largest share of its time on interrupts in the
+        last sample; None means unknown.
     requests: the reads and writes per second of all drives in the last sample.
-    taken: the number of samples since the start, at most `SAMPLES`.
+    taken: the number of samples since the start, including missed ones, at most `SAMPLES`.
     """
 
     __slots__ = ("_drives", "_is_sampled", "hottest", "requests", "taken")

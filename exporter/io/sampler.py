@@ -178,7 +178,7 @@ class Sampler:
     ) -> None:
         """Applies new settings to the sampler and to all devices.
 
-        The arguments are those of the class.
+        rules, wanted, interval, per_cpu, request_sizes: as for the class.
         """
         with self.flushed():
             self._rules, self._wanted, self.interval = rules, wanted, interval

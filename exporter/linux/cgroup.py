@@ -81,9 +81,9 @@ class CgroupIo:
 
     The kernel counts a request when it is issued to the device, before requests are merged and
     after they are split. So the numbers of requests differ from those of /proc/diskstats. The
-    device is a whole disk. A request to a stacked device is counted there, and again on the disk
-    below, if the driver issues it for the same group. dm-crypt, RAID 5 and ZFS issue requests from
-    threads of the kernel, which belong to no group.
+    device is a whole disk. A request to a stacked device is counted on this device. It is counted
+    again on the disk below if the driver issues it for the same group. dm-crypt, RAID 5 and ZFS
+    issue requests from threads of the kernel, which belong to no group.
 
     read_bytes, written_bytes: the bytes.
     reads, writes: the numbers of requests; None if the line lacks them.
@@ -177,7 +177,8 @@ class ServiceGroup:
 class ServiceTree:
     """The groups of a host.
 
-    groups: each group follows the groups below it. Its counters were read after theirs.
+    groups: the groups. The groups below a group come before it, and their counters were read before
+        its counters.
     uncounted: the paths of the slices whose services are not counted one by one, because the io
         controller is not enabled for them.
     is_complete: false if a limit was reached.
@@ -217,10 +218,12 @@ def read_services(root: Path) -> Parsed[ServiceTree]:
 def service_name(path: str) -> str:
     """Returns the name of the service whose group has this path; see the module docstring.
 
-    The name is that of the unit. Units that get a new name at each start have a common name. A
-    group below a container or a user's service manager has the name of that group as a prefix.
+    The name is that of the unit. Units that get a new name at each start have a common name. If a
+    group is below a container or a user's service manager, the name of the container or manager is
+    a prefix.
 
-    The owner of a group chooses the names of the groups below. Unprintable characters are escapes.
+    Unprintable characters are written as escapes, because the owner of a group chooses the names of
+    the groups below it.
 
     path: the path below the root, not empty.
     """
@@ -239,7 +242,9 @@ def _service_name(path: str) -> str:
 
 
 def owning_service(path: str) -> str | None:
-    """Returns the name of the service that a process belongs to; None if it belongs to none.
+    """Returns the name of the service that a process belongs to; None for the root group.
+
+    If the path contains no service, the result is a name for the group itself.
 
     path: the path of the process's group, as in /proc/<pid>/cgroup. It may be below a service.
     """

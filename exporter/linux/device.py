@@ -114,12 +114,17 @@ class DeviceState:
 
 @dataclass(frozen=True, slots=True)
 class ArraySync:
-    """What an md array synchronizes.
+    """Which synchronization an md array performs.
 
-    action: ``idle``, ``recover`` (a rebuild), ``resync``, ``check``, ``repair``, ``reshape`` or
-        ``frozen``.
+    action: the value of sync_action in https://docs.kernel.org/admin-guide/md.html:
+        - ``idle``: none.
+        - ``recover``: a rebuild on a spare or new member.
+        - ``resync``: all members are made consistent, for example after a crash.
+        - ``check``, ``repair``: the redundancy is checked; ``repair`` also corrects it.
+        - ``reshape``: the layout or the number of members changes.
+        - ``frozen``: none, and none can start.
     progress_ratio: the completed share of the action, 0 to 1. None means that there is no action,
-        or that it is delayed.
+        that it is delayed, or that the progress cannot be read.
     """
 
     action: str
@@ -139,7 +144,8 @@ class Device:
     state: the state at the last reading.
     degraded_members: the number of missing members of an md array. None for other disks, and for
         RAID levels without redundancy.
-    sync: what an md array synchronizes; None for other disks.
+    sync: which synchronization an md array performs. None means unknown, or that the disk is no md
+        array.
     """
 
     block: BlockDevice
@@ -205,7 +211,7 @@ def read_degraded_members(disk: Path) -> int | None:
 
 
 def read_sync(disk: Path) -> ArraySync | None:
-    """Returns what an md array synchronizes; None if this is not an md array, or not known.
+    """Returns which synchronization an md array performs; None if unknown or if it is no md array.
 
     disk: the disk's directory in sysfs.
     """
@@ -255,7 +261,8 @@ def scsi_state_files(device: Path, link: LinkFiles | None) -> StateFiles:
 def all_healthy(states: tuple[str | None, ...], healthy: str) -> bool | None:
     """Returns True if all states are equal to `healthy`, and False if a known state differs.
 
-    None means that no known state differs, but a state is unknown or there are no states.
+    None if there are no states, or if all known states are equal to `healthy` and another state is
+    unknown.
 
     states: the texts of the state files; None for each file that cannot be read.
     healthy: the text for a working device.

@@ -29,10 +29,12 @@ _NAMESPACE = re.compile(r"(nvme\d+)(?:c\d+)?n(\d+)", re.ASCII)
 class DeviceNodes:
     """The device nodes that can be passed to smartctl. Names of nodes are relative to /dev.
 
-    sysfs_paths: the path of each node's device below /sys, keyed by the name of the node. This is
-        the path of the SCSI device for sda and sg3, of the SCSI host for bus/6, of the controller
-        for nvme0 and for its namespace nvme0n1, and of the subsystem for a multipath head. The path
-        is empty if the device is not below /sys.
+    sysfs_paths: the path of each node's device below /sys, keyed by the name of the node. The path
+        is empty if the device is not below /sys. The device is:
+        - the SCSI device, for sda and sg3;
+        - the SCSI host, for bus/6;
+        - the controller, for nvme0 and its namespace nvme0n1;
+        - the subsystem, for a multipath head.
     blocks: the names of all whole disks.
     generics: the SCSI devices with a generic node, ordered by the number of the node.
     controllers: the names of the NVMe controllers, ordered by number. Discovery controllers of a
@@ -50,7 +52,10 @@ class DeviceNodes:
     present: frozenset[str] = frozenset()
 
     def sysfs_path(self, path: str) -> PurePath | None:
-        """Returns the path below /sys of a node such as /dev/sda; None if the node is unknown."""
+        """Returns the path below /sys of a node such as /dev/sda; None if the node is unknown.
+
+        It is that of the node's device; `sysfs_paths` explains it.
+        """
         return self.sysfs_paths.get(path.removeprefix("/dev/"))
 
 

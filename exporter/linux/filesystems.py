@@ -69,10 +69,13 @@ class Filesystem:
     readonly: true if nothing can be written: the filesystem or this mount is read-only, or an error
         has stopped its writes.
     failed: true if an error has stopped its writes, or if its drive has disappeared. None means
-        unknown: the mount is only visible in the exporter's own mount namespace, in which systemd
-        makes mounts read-only.
-    is_watched: true if the state is exported: the mount has a `StorageRole`, or is neither a mount
-        of a container nor of a type that is never written.
+        unknown, in two cases:
+        - `is_watched` is false.
+        - It is read-only, and the host's mounts cannot be read. Systemd makes mounts in the
+          exporter's own mount namespace read-only, so an error need not be the cause.
+    is_watched: true if the state is exported. It is always exported if the mount has a
+        `StorageRole`. Otherwise it is not exported for mounts of containers and snaps, and for
+        types that are never written, such as squashfs.
     usage: the size and the free space. It is read only if the mount has a `StorageRole`. None means
         not read, or unknown.
     errors: the number of errors that ext4 or btrfs has recorded. None means not read, or unknown.
@@ -100,12 +103,13 @@ def read(
 ) -> Iterator[Filesystem]:
     """Yields the filesystems on block devices, each once, and each further mount that has a role.
 
-    At most 256 filesystems without a role are returned.
+    When 256 filesystems are found, further ones are returned only if they have a role
+    (`StorageRole`).
 
     root: the directory at which the host's root filesystem is mounted for this process.
     role_mountpoints: the mountpoints that have a `StorageRole`.
-    known: the filesystems of the previous reading. A filesystem whose drive has disappeared since
-        is returned as failed while it is mounted.
+    known: the filesystems of the previous reading. If the drive of one of them has disappeared
+        since, the filesystem is returned as failed while it is mounted.
     """
     before = {(each.mountpoint, each.number): each for each in known}
     reported: set[tuple[str, str]] = set()
@@ -172,7 +176,7 @@ def read_error_count(sys: Path, device: str) -> int | None:
 def parse_error_stats(text: str) -> int | None:
     """Returns the sum of the error counters of one btrfs device; None if there are none.
 
-    None also if one of them is not a number, because the sum would be too low.
+    None also if a counter is not a number, because the sum would be too low.
 
     A line of the text is a name and a number: ``write_errs 0``.
     """

@@ -102,7 +102,7 @@ def read(proc: Path) -> Parsed[Mounts]:
 
     Raises:
         NotAvailable: the mounts of process 1 cannot be read, and the exporter's own file is absent.
-        ReadError: the mounts of process 1 cannot be read, nor can the exporter's own file.
+        ReadError: neither the mounts of process 1 nor the exporter's own mounts can be read.
     """
     try:
         parsed, of_host = read_process(proc, 1), True

@@ -28,9 +28,9 @@ _UNREACHABLE = 1 << 30
 
 
 class MeasurementAccount:
-    """The budget of one drive.
+    """The budget of one drive: the bytes that probes and measurements may still write to it.
 
-    charged_bytes: the bytes that this process has charged so far.
+    charged_bytes: the bytes that this process has counted against the budget so far.
     rated_bytes: the drive's rated endurance in bytes; None means unknown.
     """
 
@@ -73,7 +73,9 @@ class MeasurementAccount:
         return self._budget.unacknowledged
 
     def recover(self) -> None:
-        """Charges the bytes of a run whose process was killed. Call it while holding the host lock.
+        """Counts the bytes of a run whose process was killed against the budget of its drive.
+
+        Call it while holding the host lock.
 
         Raises:
             ReadError: the budget's file cannot be read or written.
@@ -106,10 +108,10 @@ class MeasurementAccount:
         return reserved
 
     def settle(self, fio_bytes: int | None, device_bytes: int | None) -> None:
-        """Charges the bytes that the last reserved run wrote, and removes its reservation.
+        """Replaces the reservation of the last run by the bytes that it wrote.
 
         fio_bytes: the bytes that fio reports as written; None if it reported nothing. Then all
-            reserved bytes are charged.
+            reserved bytes are counted.
         device_bytes: the bytes that the device wrote during the run; None if unknown.
 
         Raises:
@@ -121,7 +123,7 @@ class MeasurementAccount:
             raise self._unusable(e) from e
 
     def too_much(self, written_bytes: int) -> ConfigError:
-        """Returns the error to raise if a write exceeds the remaining budget.
+        """Returns the error to raise if a write exceeds the remaining budget for the drive's life.
 
         written_bytes: upper bound of the bytes that fio would write.
         """
@@ -144,7 +146,8 @@ class Conditions:
 
     directory: the directory to measure in. `ProbeDirectory.locate` has succeeded.
     account: the budget of the drive below the directory.
-    rules: the limits of the gate and the guard.
+    rules: the limits of the gate, above which a run is not started, and of the guard, above which a
+        running one is ended.
     interruption: records signals such as Ctrl-C.
     """
 
@@ -161,9 +164,10 @@ class Conditions:
 
 
 def guard_rules(rules: GateRules, *, anyway: bool) -> GateRules:
-    """Returns the rules for the guard.
+    """Returns the rules with the limits above which a running measurement is ended.
 
-    anyway: the option --anyway was given. The guard then does not end a run because of load.
+    anyway: the option --anyway was given. Load then does not end a run; heat and a full filesystem
+        still do.
     """
     if not anyway:
         return rules

@@ -43,7 +43,7 @@ def wait_for_lock(
     progress: Progress,
     timeout_seconds: float = _LOCK_TIMEOUT_SECONDS,
 ) -> None:
-    """Waits until this process holds the host lock.
+    """Waits until this process holds the host lock, which allows one probe per host.
 
     First it kills a fio that an earlier process left running.
 
@@ -170,7 +170,7 @@ class WritePlan:
     where: the directory and the device, such as "/mnt/probe on sda".
     charge_bytes: the largest number of written bytes, including the writes of the filesystem
         itself.
-    seconds: the duration of the measurement on an idle drive of normal speed.
+    seconds: the duration of the measurement, which is shown to the user.
     rated_bytes: the drive's rated endurance; None means unknown.
     left_bytes: the bytes that scheduled probes may still write today.
     """

@@ -41,8 +41,10 @@ def run(
 ) -> RunOutcome:
     """Runs the profiles one after the other in a single fio process. Returns the outcome.
 
-    Before the run, the bytes that the profiles may write are reserved in the budget. After it,
-    the bytes that were written are charged.
+    fio is ended early if the user interrupts it, or if the guard finds that a limit is reached
+    (`guard_words` lists them). Before the run, the bytes that the profiles may write are reserved
+    in the budget (the permitted bytes) for the drive's life. After it, the bytes that were written
+    are counted instead.
 
     file: the file that fio reads and writes.
     lock: the host lock. This process holds it, and fio inherits it.
@@ -50,8 +52,8 @@ def run(
     show: called four times per second with the seconds since the start.
 
     Raises:
-        ConfigError: the budget is too small.
-        ReadError: the budget cannot be read or written.
+        ConfigError: the remaining budget is too small.
+        ReadError: the budget's file cannot be read or written.
     """
     directory, account = conditions.directory, conditions.account
     written = sum(profile.written_bytes_at_most for profile in profiles)
@@ -99,7 +101,11 @@ def failure_message(outcome: RunOutcome, interruption: InterruptHandler) -> str:
 
 
 def guard_words(reason: Reason) -> str:
-    """Returns the guard's reason to end a run as text for people."""
+    """Returns why the guard ended a run, as text for people: "mysqld waits for I/O".
+
+    The guard ends a run if production needs the device, mysqld waits for I/O, the drive is too hot,
+    or the filesystem is nearly full.
+    """
     return _GUARD_WORDS.get(reason, reason.value)
 
 
@@ -111,7 +117,9 @@ def fill_file(
     missing_bytes: int,
     show: Callable[[str, float], None],
 ) -> None:
-    """Fills the missing part of the file with random data, and charges the bytes to the budget.
+    """Fills the missing part of the file with random data.
+
+    The written bytes are counted against the budget (the permitted bytes) for the drive's life.
 
     name: the file's name in the directory.
     size_bytes: the length of the file afterwards.
@@ -121,7 +129,7 @@ def fill_file(
     Raises:
         ConfigError: the directory or the file cannot be used, or the budget is too small.
         ReadError: the disk is full, production needs the device, the user interrupted the filling,
-            or the budget cannot be read or written.
+            or the budget's file cannot be read or written.
     """
     directory, account = conditions.directory, conditions.account
     interruption = conditions.interruption

@@ -16,8 +16,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class InterruptHandler:
     """Context manager that records the first signal. A later Ctrl-C raises KeyboardInterrupt.
 
-    The measurement polls `is_set`. If it is True, the measurement ends fio and charges the written
-    bytes. Use this class on the main thread only.
+    The measurement polls `is_set`. If it is True, the measurement ends fio and counts the written
+    bytes against the budget. Use this class on the main thread only.
 
     signal: the recorded signal; None if there was none.
     """

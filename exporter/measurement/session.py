@@ -98,7 +98,8 @@ class Measurement:
     Call the methods in this order: `admit`, `consent`, `prepare_file`, then `run` any number of
     times. `measuring` calls `begin` first and `close` last.
 
-    state (argument): the state directory, which contains the budget's file.
+    state (argument): the state directory, which contains the file with the written bytes of each
+        drive (the budget).
     """
 
     def __init__(
@@ -128,16 +129,19 @@ class Measurement:
 
     @property
     def charged_bytes(self) -> int:
-        """The bytes that this measurement has charged to the budget so far."""
+        """The bytes of this measurement that were counted against the budget so far."""
         return self._conditions.account.charged_bytes
 
     def begin(self) -> None:
-        """Acquires the host lock, and charges the bytes of an earlier run whose process was killed.
+        """Acquires the host lock, which allows one probe per host.
+
+        If the process of an earlier run was killed, the bytes of that run are counted against its
+        drive's budget.
 
         Raises:
             ConfigError: another process holds the lock for too long, or the lock file cannot be
                 created.
-            ReadError: the budget cannot be read or written.
+            ReadError: the budget's file cannot be read or written.
         """
         with self.interruption.exit_at_once(), Progress(self._streams.messages) as progress:
             admission.wait_for_lock(self._lock, self._pid_file, clock=self.clock, progress=progress)
@@ -175,14 +179,16 @@ class Measurement:
         After this call Ctrl-C and SIGTERM end fio, but not this process; see `interruption`.
 
         written_bytes: upper bound of the written bytes, without the writes of the filesystem.
-        seconds: the longest time that the measurement takes.
-        always: ask in any case. If False, ask only if the measurement writes more than the
-            remaining daily budget of scheduled probes.
+        seconds: the duration of the measurement, which is shown to the user.
+        always: ask in any case. If False, ask only if the measurement writes more than scheduled
+            probes may still write today.
 
         Raises:
-            ConfigError: the user refuses, the input is not a terminal, the gate refuses after a
-                long wait for the answer, or the host lock cannot be acquired again.
-            ReadError: the filesystem cannot be read, or the budget cannot be read or written.
+            ConfigError: the user refuses, the input is not a terminal, a second check after a long
+                wait for the answer finds too much load or another obstacle, or the host lock cannot
+                be acquired again.
+            ReadError: the filesystem cannot be read, or the budget's file cannot be read or
+                written.
         """
         account = self._conditions.account
         plan = WritePlan(
@@ -223,9 +229,10 @@ class Measurement:
             truncated.
 
         Raises:
-            ConfigError: the directory or the file cannot be used, or the budget is too small.
+            ConfigError: the directory or the file cannot be used, or the missing bytes exceed the
+                budget (the permitted bytes) for the drive's life.
             ReadError: the disk is full, production needs the device, the user interrupted the
-                filling, or the budget cannot be read or written.
+                filling, or the budget's file cannot be read or written.
         """
         path = self.directory.path
         if not keep:
@@ -249,15 +256,18 @@ class Measurement:
     ) -> RunOutcome:
         """Runs the profiles one after the other in a single fio process. Returns the outcome.
 
-        The run is guarded and its bytes are charged to the budget.
+        fio is ended early if the user interrupts it, or if a limit is reached: production needs the
+        device, mysqld waits for I/O, the drive is too hot, or the filesystem is nearly full.
+        `RunOutcome.reason` contains the limit. The written bytes are counted against the budget
+        (the permitted bytes) for the drive's life, and not against its daily budget.
 
         file: the file that fio reads and writes.
         show: called four times per second with the seconds since the start, to show the progress.
         fio: used instead of `self.fio`.
 
         Raises:
-            ConfigError: the budget is too small.
-            ReadError: the budget cannot be read or written.
+            ConfigError: the profiles may write more than the remaining budget for the drive's life.
+            ReadError: the budget's file cannot be read or written.
         """
         return guarded_run.run(
             self._conditions,
@@ -325,18 +335,19 @@ def measuring(
     profiles: Sequence[Profile],
     tools: MeasurementTools,
 ) -> Iterator[Measurement]:
-    """Context manager that yields a measurement and holds the host lock.
+    """Context manager that yields a measurement and holds the host lock (one probe per host).
 
-    The gate has not been queried yet; see `Measurement.admit`. At the end of the context, fio is
-    ended, files are removed and the lock is released. If root starts the measurement, it runs with
-    the rights of the owner of the state directory, which is the daemon's user.
+    It does not check whether the load and the state of the drive permit a measurement;
+    `Measurement.admit` does. At the end of the context, fio is ended, files are removed and the
+    lock is released. If root starts the measurement, it runs with the rights of the owner of the
+    state directory, which is the daemon's user.
 
     profiles: all profiles that the measurement may run.
 
     Raises:
         ConfigError: no directory is given, the filesystem is unsuitable, the state directory cannot
             be written, or the host lock cannot be acquired.
-        SourceError: a file of the kernel or the budget cannot be read.
+        SourceError: a file of the kernel, or the file with the written bytes, cannot be read.
     """
     path = target.select_directory(options.directory, settings)
     state = target.state_directory(settings, tools.environment)

@@ -109,7 +109,9 @@ def select_directory(asked: Path | None, settings: Settings) -> Path:
 
 
 def state_directory(settings: Settings, environment: Mapping[str, str]) -> Path:
-    """Returns the daemon's state directory, which contains the budget's file.
+    """Returns the daemon's state directory.
+
+    It contains the saved results, and the file with the bytes that probes wrote to each drive.
 
     The directory is created if it does not exist.
 
@@ -244,7 +246,9 @@ class AgentHealth:
             return
 
     def drive_condition(self, drives: Sequence[str]) -> DriveCondition:
-        """Returns the worst wear and the temperature closest to its limit of these drives.
+        """Returns the worst wear of these drives, and the temperature that is closest to its limit.
+
+        Unknown values are None in the result.
 
         drives: the device names.
         """

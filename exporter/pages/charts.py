@@ -66,9 +66,9 @@ def area(heights: Iterator[float], samples: int, base: float, sign: int = -1) ->
 
 
 def strip(statuses: bytes, sampled: int) -> str:
-    """Returns the rectangles of the strip of verdicts.
+    """Returns the SVG rectangles of a strip that shows the verdict (the bottleneck) of each sample.
 
-    statuses: empty for a drive without I/O.
+    statuses: one status byte for each sample; empty for a drive without I/O.
     sampled: the number of samples since the start.
     """
     begin = SAMPLES - sampled
@@ -87,7 +87,7 @@ def strip(statuses: bytes, sampled: int) -> str:
 
 
 def rectangle(verdict: Verdict, x: int, width: int) -> str:
-    """Returns one part of the strip."""
+    """Returns the SVG rectangle for one part of the strip: a time with the same bottleneck."""
     return f'<rect class="k-{verdict.value}" x="{x}" width="{width}" height="10"/>'
 
 

@@ -224,7 +224,7 @@ def _caption(name: str, note: str = "") -> str:
 
 
 def verdict_strip(now: DriveNow, view: HostView, number: int, *, with_key: bool = True) -> str:
-    """Returns the strip with the verdicts of the last five minutes, and its legend."""
+    """Returns the strip with the bottlenecks of the last five minutes, and its legend."""
     lasted = charts.seconds_by_verdict(now.statuses, view.now.interval_seconds)
     words = [f"{judgement.LABELS[v]} {seconds:.0f} s" for v, seconds in lasted.items()]
     label = ", ".join(words) or "no bottleneck"

@@ -98,8 +98,12 @@ def judged(
 def in_order(drives: Iterable[DriveView]) -> list[DriveView]:
     """Returns the drives in the order of the page.
 
-    They are sorted by status (critical, warning, others), then by bottleneck (drives with one
-    first), then by use (drives of MySQL first), and then by name.
+    The drives are sorted by these keys, the most important one first:
+
+    - the status: critical, warning, others.
+    - the bottleneck: drives with a bottleneck first.
+    - the use: drives of MySQL first.
+    - the name.
     """
     return sorted(
         drives,

@@ -78,10 +78,11 @@ def factor(value: float | None) -> str:
 
 
 def drive_columns(now: DriveNow, samples: int) -> list[object]:
-    """Returns the last samples of a drive, one column per value.
+    """Returns the last samples of a drive, one column per value, the oldest sample first.
 
-    The columns are read kB/s, written kB/s, read await in µs, write await in µs, and a text with
-    one digit per verdict.
+    - the read and the written kB/s.
+    - the read and the write await in µs.
+    - a text with one digit per sample: the position of its bottleneck in `VERDICTS`.
     """
     if not now.statuses:
         zeros = [0] * samples
@@ -96,7 +97,13 @@ def drive_columns(now: DriveNow, samples: int) -> list[object]:
 
 
 def host_columns(now: HostNow, samples: int) -> list[list[int]]:
-    """Returns the last samples of the host: three shares in permille, and the rate in kB/s."""
+    """Returns the last samples of the host, one column per value, the oldest sample first.
+
+    - the share of the time in which at least one task waited for I/O, in permille.
+    - the share of iowait, in permille.
+    - the share of interrupts on the CPU with the most, in permille.
+    - the bytes of all drives, in kB/s.
+    """
     if not samples:
         return [[], [], [], []]
     return [

@@ -35,7 +35,8 @@ class DriveFacts:
     identity: the key of the device's baselines and probe results; empty without a block device.
     kind: the class of the drive; None if it has no block device.
     smart: the state of the drive's SMART data; None if no poll knows the drive.
-    problems: the problems that `check` lists, most urgent first, including those with UNKNOWN.
+    problems: the problems that `check` lists, most urgent first, including those of the status
+        UNKNOWN.
     model, serial, firmware: empty if unknown.
     transport: the type of the connection, such as nvme or sata; empty if unknown.
     link_bytes_per_second, link_max_bytes_per_second: the speed of the link now and at most.
@@ -70,7 +71,7 @@ class DriveFacts:
     def has_smart_data(self) -> bool:
         """False if nothing is known about the health of the drive.
 
-        A volume of a controller needs no data of its own if its drives are known.
+        True also for a volume of a controller if the drives behind it are known.
         """
         if self.has_drives_behind:
             return True

@@ -44,7 +44,7 @@ _LOCK_INTERVAL_SECONDS = 0.1
 
 
 class ProbeBudget:
-    """Reads and changes the budgets of all drives.
+    """Reads and changes the budgets of all drives: the bytes that probes may write to each drive.
 
     Use an object on one thread only. Other processes may use the same directory.
 
@@ -100,8 +100,8 @@ class ProbeBudget:
     def refresh(self) -> None:
         """Reads the file again, because other processes may have changed it.
 
-        Call it before the gate, which decides whether a probe may run. If the file cannot be read,
-        today's budget of all drives counts as spent.
+        Call it before `gate` decides whether a probe may run. If the file cannot be read, today's
+        budget of all drives counts as spent.
         """
         try:
             self._known = self._read()
@@ -111,7 +111,9 @@ class ProbeBudget:
             self._known = replace(budget_ledger.rolled_over(self._known, today), spent_day=today)
 
     def recover(self) -> None:
-        """Charges a run that was killed, if the file contains such a reservation.
+        """Charges a run that was killed: all its reserved bytes count as written.
+
+        Does nothing if the file contains no such reservation.
 
         The caller must hold the host lock. Without it, the run may not have ended.
 
@@ -136,7 +138,8 @@ class ProbeBudget:
         drive: the drive's identity.
         profile: the names of the profiles, for messages.
         written_bytes: upper bound of the bytes that fio writes.
-        on_demand: True charges the run to the drive's life only, and not to the day.
+        on_demand: True counts the bytes against the budget for the drive's life only, and not
+            against that of the day.
 
         Raises:
             OSError: the file cannot be read or written; the run must not start.
@@ -158,7 +161,7 @@ class ProbeBudget:
         return None if self._running is None else size
 
     def settle(self, fio_bytes: int | None, device_bytes: int | None) -> int:
-        """Replaces the reservation of the last run by its charge. Returns the charged bytes.
+        """Replaces the reservation of the last run by its written bytes. Returns these bytes.
 
         Returns 0 if no run is reserved.
 
@@ -181,8 +184,9 @@ class ProbeBudget:
     def acknowledge(self) -> bool:
         """Allows probes again after the host rebooted during a probe.
 
-        Returns True if there was a reboot that was not acknowledged. If the host lock is free, call
-        `recover` first: if no daemon has started since the reboot, only `recover` detects it.
+        Returns True if there was a reboot that was not acknowledged. Call `recover` first if the
+        host lock is free. If no daemon has started since the reboot, only `recover` detects the
+        reboot.
 
         Raises:
             OSError: the file cannot be read or written.

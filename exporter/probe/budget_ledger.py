@@ -47,7 +47,7 @@ class WriteLimits:
 
 @dataclass(frozen=True, slots=True)
 class SpentBytes:
-    """The bytes that were charged to a drive.
+    """The bytes that were charged to a drive: counted against its budget.
 
     day_bytes: the bytes of scheduled probes today, without those of the profile `slc`.
     life_bytes: the bytes of all probes ever.
@@ -64,8 +64,9 @@ class Reservation:
     drive: the drive's identity.
     profile: the names of the profiles, for messages.
     bytes: the reserved bytes, at most 2**62.
-    on_demand: True if the run is charged to the drive's life only and not to the day, because a
-        person consented to it or because it contains the profile `slc`.
+    on_demand: True if the bytes count only against the budget for the drive's life, and not against
+        that of the day. The reason is that a person consented to the run, or that it contains the
+        profile `slc`.
     boot_id: the kernel's boot id at the time of the reservation; empty means unknown.
     at: the time of the reservation, in unix seconds.
     """
@@ -80,7 +81,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The charged bytes of all drives, and the current run.
+    """The bytes that were charged to each drive (counted against its budget), and the current run.
 
     day: the day to which all `day_bytes` belong, in days since 1970-01-01 UTC.
     spent: the charged bytes, keyed by drive identity.
@@ -105,9 +106,9 @@ def write_limits(day_bytes: int, rated_bytes: float | None) -> WriteLimits:
     """Returns the bytes that probes may write to a drive, per day and over ten years of life.
 
     day_bytes: the configured daily budget.
-    rated_bytes: the drive's rated endurance in bytes; None means unknown. If it is known, probes
-        may write at most 0.05 % of it in a year, so the daily budget is at most that divided by
-        365.
+    rated_bytes: the drive's rated endurance in bytes; None means unknown. If it is known, the daily
+        budget is at most 0.05 % of it, divided by 365. Probes then write at most 0.05 % of it in a
+        year.
     """
     day = max(0, day_bytes)
     if rated_bytes is not None:
@@ -118,8 +119,8 @@ def write_limits(day_bytes: int, rated_bytes: float | None) -> WriteLimits:
 def charge(fio_bytes: int | None, device_bytes: int | None, reserved_bytes: int) -> int:
     """Returns the bytes to charge for a run: twice fio's bytes, or the device's bytes if greater.
 
-    fio_bytes: the bytes that fio reports as written. None means that it reported nothing, as after
-        a kill; the reserved bytes are then used instead of twice fio's bytes.
+    fio_bytes: the bytes that fio reports as written. None means that fio reported nothing, as after
+        a kill. The reserved bytes are then used instead of twice fio's bytes.
     device_bytes: the bytes that the device wrote during the run; None means unknown.
     reserved_bytes: the size of the run's reservation.
     """
@@ -128,10 +129,10 @@ def charge(fio_bytes: int | None, device_bytes: int | None, reserved_bytes: int)
 
 
 def rolled_over(ledger: Ledger, today: int) -> Ledger:
-    """Returns the ledger for today, with the daily counts of an earlier day set to 0.
+    """Returns the ledger for today. In a ledger of another day, the daily counts are set to 0.
 
-    If the ledger is of a day in the future, the clock was or is wrong. Today's budget then counts
-    as spent.
+    If the given ledger is of a later day than today, the clock was set back, or was ahead. Today's
+    budget then counts as spent, because the bytes that were written today are unknown.
 
     today: days since 1970-01-01 UTC.
     """
@@ -144,7 +145,10 @@ def rolled_over(ledger: Ledger, today: int) -> Ledger:
 
 
 def remaining(ledger: Ledger, drive: str, limits: WriteLimits) -> WriteLimits:
-    """Returns the remaining bytes of a drive's limits. Reserved bytes count as spent."""
+    """Returns how many bytes probes may still write to a drive. Reserved bytes count as written.
+
+    limits: the bytes that they may write in total.
+    """
     if ledger.is_life_unknown:
         return WriteLimits(0, 0)
     spent = _spent_with(ledger, ledger.reservation).get(drive, SpentBytes())
@@ -161,14 +165,15 @@ def with_charge(ledger: Ledger, run: Reservation, size: int) -> Ledger:
 
 
 def with_recovery(ledger: Ledger, boot_id: str, owed_bytes: int = 0) -> Ledger:
-    """Returns the ledger with the reservation of a killed run charged.
+    """Returns the ledger in which the reserved bytes of a killed run count as written.
 
     Call it only while no probe runs. Without a reservation the ledger is returned unchanged.
 
     boot_id: the boot id of the running kernel; empty means unknown. If it is unknown or differs
         from that of the reservation, the host probably rebooted during the run. The run may be the
         cause, so it is stored as `unacknowledged`.
-    owed_bytes: a known charge of the run; it is used if it is greater than the reservation.
+    owed_bytes: a known charge of the run; this number is used if it is greater than the
+        reservation.
     """
     run = ledger.reservation
     if run is None:
@@ -179,7 +184,7 @@ def with_recovery(ledger: Ledger, boot_id: str, owed_bytes: int = 0) -> Ledger:
 
 
 def serialize(ledger: Ledger) -> str:
-    """Returns the ledger as JSON."""
+    """Returns the ledger as JSON, for the budget's file."""
     return json.dumps({"version": VERSION, **asdict(ledger)}, separators=(",", ":"))
 
 

@@ -130,7 +130,9 @@ RECOVERY_IDLE_SECONDS = (30, 120, 600, 3600)
 
 @dataclass(frozen=True, slots=True)
 class CliffRules:
-    """The conditions for a cliff. A step in speed must meet the first four of them.
+    """The conditions for a cliff: the fall of the write speed at the end of a drive's write cache.
+
+    A step in speed must meet the first four of them.
 
     falloff_ratio: upper limit of the median speed after the step, divided by the median speed
         before it. With a limit of two thirds, a measured fall from 410 to 260 MB/s is a cliff, and
@@ -141,7 +143,8 @@ class CliffRules:
     least_bins: minimum number of bins before the step, and after it.
     median_bins: number of bins of the moving median that smooths the speeds.
     early_bytes: a cache that was nearly full at the start ends within this many bytes, which are
-        too few for the bins of a long write. They are also divided into smaller bins.
+        too few for the bins of a long write. These bytes are therefore also divided into smaller
+        bins.
     return_ratio: a bin after the step is fast if its speed is at least the speed before the step,
         times this ratio. A bin before the step is slow if its speed is at most the speed after the
         step, divided by this ratio.
@@ -175,7 +178,8 @@ def cache_cliff(
 
     capacity_bytes: the drive's capacity; None means unknown. It decides between the results `flat`
         and `budget`.
-    was_aborted: True if the write was interrupted for another reason than a detected cliff.
+    was_aborted: True if the write was interrupted. False if it was complete, or was ended because
+        the end of the cache was detected.
     """
     samples = list(trace)
     bins = binned(samples, rules.bins)
@@ -252,8 +256,8 @@ def recovered_bytes(
     """Returns how many bytes of the cache were free again before a later write.
 
     These are the bytes that the later write wrote at burst speed. If the whole later write was at
-    burst speed, the free part may be larger than the returned value. Returns None if `cliff`
-    contains no cliff, or if the later write is too short.
+    burst speed, the free part may be larger than the returned value. Returns None if the earlier
+    write showed no end of the cache, or if the later write is too short.
 
     trace: the samples of the later write.
     cliff: the result of an earlier write, with its burst speed and its sustained speed.

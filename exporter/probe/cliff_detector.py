@@ -59,11 +59,11 @@ class CliffDetectorRules:
 
 
 class CliffDetector:
-    """Observes the samples of a write, and returns the cliff when it is certain.
+    """Detects during a write that the speed has fallen at the end of the write cache: a cliff.
 
     A cumulative sum shows when the write becomes slower. It only decides when to run `cache_cliff`
-    on all samples. If `cache_cliff` finds no cliff yet, the write continues and is checked again
-    later.
+    on all samples. If `cache_cliff` finds no cliff, the write continues, and is checked again after
+    more bytes.
 
     rules: the parameters of the cumulative sum.
     cliff_rules: the parameters of `cache_cliff`.
@@ -92,7 +92,7 @@ class CliffDetector:
         return self._slower >= self._alarm > 0 or self._alarmed_bytes > 0
 
     def observe(self, sample: TraceSample) -> CacheCliff | None:
-        """Adds a sample. Returns the cliff if it is certain, None otherwise.
+        """Adds a sample. Returns the result if a cliff is certain; None otherwise.
 
         A cliff is certain only after enough bytes were written at the lower speed. Samples with
         impossible times or bytes are ignored.
@@ -165,9 +165,10 @@ class CliffDetector:
 def is_disturbed(
     trace: Sequence[TraceSample], cliff: CacheCliff, rules: CliffDetectorRules
 ) -> bool:
-    """Returns True if other processes used the device more after the cliff than before it.
+    """Returns True if other processes used the device clearly more after the cliff than before it.
 
-    Production may then be the cause of the cliff. False without a cliff.
+    The cliff is the fall of the speed that `cliff` contains. Production may then be its cause.
+    False if the speed did not fall.
     """
     burst = cliff.burst_bytes_per_second
     if cliff.cache_bytes is None or burst is None:
@@ -192,7 +193,10 @@ def is_disturbed(
 
 
 def without_cliff(cliff: CacheCliff) -> CacheCliff:
-    """Returns the result of a disturbed write: the bytes before the cliff are a lower bound."""
+    """Returns the result without its cliff, of which other processes may be the cause.
+
+    The result is `disturbed`. The bytes before the cliff are a lower bound of the cache.
+    """
     return CacheCliff(
         CliffResult.DISTURBED,
         cliff.written_bytes,

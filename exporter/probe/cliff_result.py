@@ -44,11 +44,13 @@ class CacheCliff:
     """What a long write showed about the write cache. None means unknown.
 
     written_bytes: the bytes of the whole write.
-    phases: the parts with nearly constant speed, in the order of the write. With a cliff there are
-        two to four, with a ramp none, else one; a write shorter than one bin has none.
-    cache_bytes: the bytes written before the first fall of the speed; None without a cliff.
-    cache_min_bytes: the bytes written without a cliff, for the results `budget`, `aborted` and
-        `disturbed`. If the cache was empty at the start, it is at least this large.
+    phases: the parts with nearly constant speed, in the order of the write. The result `cliff` has
+        two to four, `ramp` has none, and the others have one. A very short write has none.
+    cache_bytes: the bytes written before the first fall of the speed, for the result `cliff`; else
+        None.
+    cache_min_bytes: for the results `budget`, `aborted` and `disturbed`: the bytes written before
+        the speed fell or the write ended. A cache that was empty at the start has at least this
+        size.
     burst_bytes_per_second: the median speed of the first phase.
     sustained_bytes_per_second: the median speed of the last phase.
     """

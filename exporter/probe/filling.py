@@ -25,7 +25,7 @@ _BYTES_PER_SECOND = 64 << 20
 
 
 class FillAborted(ReadError):
-    """The guard stopped the filling.
+    """The filling was stopped, because production needs the device or a limit was reached.
 
     guard_reason (attribute): why it stopped the filling.
     """
@@ -40,7 +40,8 @@ class FillGuard:
 
     size_bytes: the length of the complete file.
     missing_bytes: the number of bytes that must be written.
-    written_bytes (attribute): upper bound of the bytes written so far, for the budget.
+    written_bytes (attribute): upper bound of the bytes written so far, which are counted against
+        the budget.
     """
 
     def __init__(
@@ -99,13 +100,14 @@ def fill(
     """Fills the file `name` in the directory with random data, up to `size_bytes`.
 
     missing_bytes: the number of bytes to write, which `bytes_to_fill` returned.
-    rules: the limits of the guard.
+    rules: the limits at which the filling is stopped.
     on_progress: receives the file's length in bytes after each chunk. It may raise an exception to
         stop the filling.
-    settle: receives the bytes to charge to the budget, also after an error.
+    settle: receives the bytes to count against the budget, also after an error.
 
     Raises:
-        FillAborted: the guard stopped the filling.
+        FillAborted: production needs the device, the drive is too hot, or the filesystem is nearly
+            full.
         UnsafeProbeFile: the file or the directory is not safe to use, for example because it
             belongs to another user.
         FilesystemFull: the filesystem or a quota is full.

@@ -66,7 +66,8 @@ class RunOutcome:
     run: fio's parsed report; None if there is no readable report.
     started_at, ended_at: the start and the end of the run, in monotonic seconds.
     readings: the device's counters during the run, oldest first.
-    reason: why the guard ended the run; None if the guard did not end it.
+    reason: why the guard (`gate.guard`) ended the run early, for example because production needs
+        the device. None if the run ended in another way.
     message: the error; empty if there was none.
     """
 
@@ -146,14 +147,15 @@ def run_fio(
 ) -> RunOutcome:
     """Runs the profiles one after the other in one fio. Returns how the run ended.
 
-    The run is ended early when production needs the device.
+    The run is ended early when production needs the device, the drive is too hot, or the filesystem
+    is nearly full.
 
     file: the file that fio reads and writes.
     lock: the host lock. This process must hold it, and fio inherits it.
     pid_file: the file in which fio's process ID is recorded while fio runs.
     sampler: samples the device while fio runs; use a new one for each run.
     avail: returns the filesystem's free bytes; None means unknown.
-    rules: the limits of the guard.
+    rules: the limits above which the run is ended early.
     is_stopping: called after each sample; if it returns True, the run is ended.
     """
     samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples) + 1)
@@ -277,9 +279,9 @@ def host_share(
     that is busy with interrupts, or a queue before the driver. Such a run does not measure the
     drive.
 
-    Returns None if the probe or the device made no such operations, or if the probe's share of the
-    device's operations is too small (less than half by default). The kernel splits large requests,
-    so the computed share may be smaller than the real share.
+    Returns None if the probe or the device made no such operations. None also if the probe made too
+    small a share of the device's operations: less than half by default. The kernel splits large
+    requests, so the computed share may be smaller than the real share.
 
     Use the function for direct I/O only: a write to the page cache is not a write to the device.
 
@@ -303,8 +305,8 @@ def host_share(
 def is_host_limited(share: float | None, rules: HostShareRules) -> bool:
     """Returns True if the host caused most of the latency; False if the share is unknown.
 
-    The result is valid only if the probe's queue is not deeper than the device's queue. Requests of
-    a deeper queue wait in the host, although the device is the cause.
+    The result is valid only if the probe's queue is at most as deep as the device's queue. Requests
+    of a deeper queue wait in the host, although the device is the cause.
 
     share: the host's share of the latency, 0 to 1; None means unknown.
     """

@@ -39,7 +39,9 @@ _LOAD = (Reason.BUSY, Reason.PRESSURE, Reason.CGROUP_PRESSURE)
 
 @dataclass(frozen=True, slots=True)
 class GateState:
-    """The gate's input when a probe is due. None means unknown.
+    """The state of the host when a probe is due. None means unknown.
+
+    `gate` decides from it whether the probe may run.
 
     is_unacknowledged: the host rebooted during a probe, and no person has acknowledged that.
     is_stuck: a fio process of an earlier run cannot be ended.
@@ -59,7 +61,8 @@ class GateState:
     avail_bytes: the free space of the filesystem.
     avail_inodes: the free inodes of the filesystem.
     busy_ratio: the device's busy time over the last minute, 0 to 1.
-    pressure_ratio: the share of the last 10 s in which some task of the host waited for I/O.
+    pressure_ratio: the share of the last 10 s in which at least one task of the host waited for
+        I/O.
     cgroup_pressure_ratio: the share of the last 10 s in which all tasks of mysqld's control group
         waited for I/O; the largest share if there are several groups.
     skips: the number of consecutive skips because of load.
@@ -120,7 +123,10 @@ class Skip:
 
 
 def is_load(reason: Reason) -> bool:
-    """Returns True if the reason is load. Other reasons last, or a person must remove them."""
+    """Returns True if the reason is load, which may end at any time.
+
+    Other reasons last longer, or a person must remove them.
+    """
     return reason in _LOAD
 
 
@@ -234,16 +240,19 @@ def is_hot(celsius: float | None, warning_celsius: float | None, rules: GateRule
 
 @dataclass(frozen=True, slots=True)
 class GuardSample:
-    """The guard's input, sampled every 0.25 s while a probe runs. None means unknown.
+    """The load while a probe runs, sampled every 0.25 s. None means unknown.
+
+    `guard` decides from the last samples whether the probe must be ended.
 
     The device's counters include the operations of the probe. The mean latency and the written
     bytes of the device do not show the effect on production, so they are not used.
 
     in_flight: the number of requests in the device, including the probe's.
     own_in_flight: the largest number of requests that the probe has in flight.
-    cgroup_pressure_ratio: the share of the sample's time in which some task of mysqld's control
-        group waited for I/O, 0 to 1; the largest share if there are several groups. The pressure of
-        the whole host is not used, because it includes the probe's waits for its own I/O.
+    cgroup_pressure_ratio: the share of the sample's time in which at least one task of mysqld's
+        control group waited for I/O, 0 to 1. Of several groups, it is the largest share. The
+        pressure of the whole host is not used, because it includes the probe's waits for its own
+        I/O.
     server_waiting_ratio: the share of readings in which a thread of mysqld waited for I/O, 0 to 1;
         the largest share if there are several servers. None if the pressure of their control groups
         is known.
@@ -264,8 +273,9 @@ class GuardSample:
 def guard(samples: Sequence[GuardSample], rules: GateRules) -> Reason | None:
     """Returns why a running probe must be ended; None means that it may continue.
 
-    Load must last for `guard_samples` samples, so that a single flush of InnoDB does not end a
-    probe. For heat and for too little free space, one sample is enough.
+    The reasons are load of production, heat, and too little free space. Load must last for
+    `guard_samples` samples, so that a single flush of InnoDB does not end a probe. For heat and for
+    too little free space, one sample is enough.
 
     samples: the latest samples, oldest first.
     """

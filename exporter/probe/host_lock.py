@@ -41,7 +41,9 @@ _KILL_SECONDS = 2.0
 
 
 class HostLock:
-    """Holds the lock of the host: flock(2) on a file in the first usable directory.
+    """Holds the lock of the host, which allows one probe per host.
+
+    It is flock(2) on a file in the first usable directory.
 
     A program that is started inside the context of `inheritable` inherits the lock. If the program
     outlives this process, the host stays locked until the program ends.

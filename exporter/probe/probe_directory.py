@@ -140,7 +140,7 @@ class ProbeDirectory:
 
     @property
     def drive(self) -> str:
-        """The key of the budget: the identities of the directory's drives, joined by "+"."""
+        """The key in the budget: the identities of the directory's drives, joined by "+"."""
         assert self.location is not None
         leaves = self.location.leaves or (self.location.device,)
         return "+".join(map(self._context.identity, leaves))
@@ -163,7 +163,7 @@ class ProbeDirectory:
 
     @property
     def is_observed(self) -> bool:
-        """True if the gate can decide about a probe.
+        """True if enough is known to decide whether a probe may run.
 
         The topology must be known and, if the directory was located, also the device's load.
         """
@@ -174,8 +174,8 @@ class ProbeDirectory:
     def locate(self) -> None:
         """Finds the filesystem and the drives of the directory, and sets `location`.
 
-        It also sets the steady state of each profile that has none yet, from the values of runs
-        before the start of the daemon.
+        The steady state of a profile without one is set from the values of runs before the start of
+        the daemon.
 
         Raises:
             ReadError: the filesystem or its drives cannot be determined.
@@ -197,7 +197,7 @@ class ProbeDirectory:
                     result.steady_state = self._rounds.known(key, lower_is_better=lower_is_better)
 
     def record_load(self) -> None:
-        """Adds a sample of the load of production. It does nothing before `locate` succeeded."""
+        """Adds a sample of the load of production. Does nothing before `locate` has succeeded."""
         if self.location is None:
             return
         self.load.add(
@@ -210,7 +210,9 @@ class ProbeDirectory:
         )
 
     def gate_state(self, profile: Profile, *, copy_on_write: bool) -> GateState:
-        """Returns the gate's input for a profile. The caller adds the budget and the locks.
+        """Returns the state from which `gate` decides whether a profile may run.
+
+        The caller adds the budget and the locks.
 
         copy_on_write: the operator allows probes on copy-on-write filesystems.
 
@@ -246,7 +248,7 @@ class ProbeDirectory:
     def guard_sampler(self, profiles: Sequence[Profile], fill_bytes: int = 0) -> GuardSampler:
         """Returns a new sampler that measures the device while these profiles run.
 
-        The guard uses its samples to decide whether the run must stop.
+        `guard` decides from these samples whether the run must be ended.
 
         profiles: the profiles; empty means that the file is being filled. The samples are then
             taken after a sync, when no request of the filling is in flight.
@@ -304,12 +306,12 @@ class ProbeDirectory:
             result.skips = result.skips + 1 if skip.is_for_load else 0
 
     def record_charge(self, charged_bytes: int) -> None:
-        """Adds the bytes that were charged to the budget to the results."""
+        """Adds the bytes of a run or a filling to the written bytes in the results."""
         with self.lock:
             self.results.written_bytes += charged_bytes
 
     def record_budget(self, limits: WriteLimits, left: WriteLimits) -> None:
-        """Records the limits of the budget and the remaining bytes in the results."""
+        """Records in the results how many bytes probes may write, and how many of them remain."""
         with self.lock:
             self.results.limits, self.results.left = limits, left
 

@@ -41,7 +41,7 @@ class LoadSample:
 
     at: the time of the sample, in monotonic seconds.
     busy: how long the device was busy, as the daemon's sampler counts it; None means unknown.
-    waiting: how long some task of the host waited for I/O (PSI "some"); None means unknown.
+    waiting: how long at least one task of the host waited for I/O (PSI "some"); None means unknown.
     stalled: how long all tasks of a control group waited for I/O (PSI "full"), keyed by the group's
         path. Groups with an unknown value are missing.
     """
@@ -53,7 +53,7 @@ class LoadSample:
 
 
 class ProductionLoad:
-    """Keeps recent load samples, and computes the ratios that the gate compares with its limits."""
+    """Keeps recent load samples, and computes the ratios that decide whether a probe may start."""
 
     def __init__(self) -> None:
         self._samples: deque[LoadSample] = deque(maxlen=_MAX_SAMPLES)
@@ -69,7 +69,7 @@ class ProductionLoad:
     def ratios(self) -> GateState:
         """Returns a gate state in which only the load ratios are set.
 
-        They are 0 to 1; None means unknown.
+        The ratios are 0 to 1; None means unknown.
         """
         now = self._samples[-1] if self._samples else None
         if now is None:
@@ -203,11 +203,11 @@ class GuardSampler:
             self._recent.setdefault(pid, deque(maxlen=_MAX_READINGS)).append(waits)
 
     def servers_starve(self, rules: GateRules) -> bool:
-        """Returns True if a server waited in nearly all of its last readings.
+        """Returns True if a server waited for I/O in nearly all of its last readings.
 
-        These are the readings of `guard_samples` samples, and the limit is `guard_waiting_ratio`.
-        The function can be called after each reading and not only after each sample. So fio ends up
-        to half a second earlier than with `guard` alone.
+        "Nearly all" is the share `guard_waiting_ratio`. The number of readings is that of
+        `guard_samples` samples. The function can be called after each reading and not only after
+        each sample. So fio ends up to half a second earlier than with `guard` alone.
         """
         needed = max(1, rules.guard_samples) * _READINGS_PER_SAMPLE
         return any(
@@ -217,7 +217,9 @@ class GuardSampler:
         )
 
     def sample(self, avail_bytes: int | None) -> GuardSample:
-        """Returns a new sample for the guard. Values that cannot be read are None.
+        """Returns a new sample for `guard`, which decides whether the probe must be ended.
+
+        Values that cannot be read are None.
 
         avail_bytes: the free space of the filesystem, which is copied to the sample.
         """
@@ -267,7 +269,7 @@ def read_disk(proc: Path, device: str) -> DiskStats | None:
 
 
 def host_waiting_seconds(proc: Path) -> float | None:
-    """Returns how long some task of the host waited for I/O since boot, in seconds.
+    """Returns how long at least one task of the host waited for I/O since boot, in seconds.
 
     None means unknown. Source: "some" of /proc/pressure/io (Documentation/accounting/psi.rst).
 
@@ -303,7 +305,7 @@ def servers_without_pressure(sys: Path, servers: Sequence[MysqlServer]) -> tuple
 
 
 def unguarded_reason(proc: Path, sys: Path, servers: Sequence[MysqlServer]) -> str:
-    """Returns why the guard cannot detect that a server waits for I/O; empty if it can.
+    """Returns why it cannot be detected that a server waits for I/O; empty if it can be detected.
 
     proc, sys: the mount points of procfs and sysfs.
     servers: the known servers.
@@ -323,7 +325,7 @@ def unguarded_reason(proc: Path, sys: Path, servers: Sequence[MysqlServer]) -> s
 
 
 def waiting_seconds(groups: Sequence[Path]) -> dict[Path, float]:
-    """Returns how long some task of each control group waited for I/O, in seconds.
+    """Returns how long at least one task of each control group waited for I/O, in seconds.
 
     The result is keyed by the group's directory. Unreadable groups are missing.
     """

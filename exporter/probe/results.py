@@ -37,11 +37,11 @@ class ProfileResults:
     engine, fio_version: the engine and fio's version in the last run for which fio printed a
         report; empty before.
     runs: the number of runs since the start of the daemon, keyed by how they ended.
-    skipped: the number of runs since the start of the daemon that were skipped or that the guard
-        ended, keyed by reason.
+    skipped: the number of runs since the start of the daemon that were skipped, or that
+        `gate.guard` ended early, keyed by reason.
     last_run_at, last_success_at: the end of the last run and of the last successful run, in unix
         seconds.
-    was_aborted: True if the guard ended the last run.
+    was_aborted: True if `gate.guard` ended the last run early.
     seconds: the duration of the last successful run.
     latency: the latency of all successful runs since the start of the daemon, keyed by kind of
         operation.
@@ -87,7 +87,7 @@ class DirectoryResults:
     profiles: the results, keyed by profile name.
     device, fstype, mountpoint: the device label, the type and the mount point of the directory's
         filesystem; empty before they are determined.
-    written_bytes: the bytes that were charged to the budget since the start of the daemon.
+    written_bytes: the bytes that were counted against the budget since the start of the daemon.
     limits: the limits of the budget; None before the directory's drive is determined.
     left: the remaining bytes of these limits; None before the directory's drive is determined.
     """

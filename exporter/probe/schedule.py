@@ -38,12 +38,12 @@ def splayed_delay(delay_seconds: float, host: str) -> float:
 
 
 def spread_over_life(profile: Profile, run_bytes: int, life_bytes: int) -> Profile:
-    """Returns the profile with an interval at which the budget for a drive's life lasts ten years.
+    """Returns the profile with an interval at which the bytes for a drive's life last ten years.
 
     The interval is unchanged if it is long enough, or if the profile has none.
 
-    run_bytes: the bytes that a run charges to that budget.
-    life_bytes: the bytes of that budget.
+    run_bytes: the bytes of one run.
+    life_bytes: the bytes that probes may write over the life of the drive.
     """
     if profile.interval_seconds is None or life_bytes <= 0:
         return profile
@@ -52,12 +52,13 @@ def spread_over_life(profile: Profile, run_bytes: int, life_bytes: int) -> Profi
 
 
 def counted_from(profile: Profile, ran_at: float, *, was_aborted: bool) -> float:
-    """Returns the start of the interval before the next run, in unix seconds. It is for a restart.
+    """Returns the start of the interval before the first run after a restart, in unix seconds.
 
-    It is the time of the last run. If the guard ended the last run, it is earlier, so that the
-    profile is due within a day.
+    It is the time of the last run. If the guard ended that run early, it is earlier by so much that
+    the profile is due within a day.
 
     ran_at: the end of the last run, in unix seconds.
+    was_aborted: True if the guard ended the last run early, for example because of load.
     """
     interval = profile.interval_seconds or 0.0
     return ran_at - max(0.0, interval - _ABORTED_RETRY_SECONDS) if was_aborted else ran_at
@@ -107,12 +108,12 @@ class ProbeSchedule:
         self._due[name] = self._after(min(interval, _RETRY_SECONDS), now)
 
     def aborted(self, name: str, now: float) -> None:
-        """Records that the guard ended a run. The profile is due again within a day."""
+        """Records that the guard ended a run early. The profile is due again within a day."""
         interval = self._profiles[name].interval_seconds or 0.0
         self._due[name] = self._after(min(interval, _ABORTED_RETRY_SECONDS), now)
 
     def postponed(self, until: float) -> None:
-        """Makes no profile due before the time `until`; later due times stay unchanged."""
+        """Postpones the profiles that are due before the time `until` to that time."""
         self._due = {name: max(due, until) for name, due in self._due.items()}
 
     def _after(self, interval: float, now: float) -> float:

@@ -40,7 +40,7 @@ class ProbeScheduler:
 
     directories: the directories in which probes run.
     tools: creates the objects that all runs share. It is called once, on the probes' thread.
-    rules: the limits of the gate and the guard.
+    rules: the limits above which no probe starts, or a running probe is ended.
     collector_status: receives the errors of the runs.
     copy_on_write: the operator allows probes on copy-on-write filesystems.
     rated_bytes: the rated endurance in bytes, keyed by drive identity. The scheduler fills this
@@ -90,9 +90,10 @@ class ProbeScheduler:
             self._tools.fio.close()
 
     def step(self) -> None:
-        """Waits until the next profile is due, then run the profiles that are due.
+        """Waits until the next profile is due, then runs the profiles that are due.
 
-        It returns earlier if the load must be sampled before. It returns after at most 60 s.
+        It waits at most 60 s, and less if the load must be sampled before. If no profile is due
+        then, it runs none.
         """
         tools = self._tools or self._begin()
         self._count_stuck(tools)

@@ -226,14 +226,14 @@ class _WatchedRun:
 
 
 def new_detector(profile: Profile) -> CliffDetector:
-    """Returns a new detector of the end of the cache, for one run of the profile."""
+    """Returns a new detector of the end of the write cache, for one run of the profile."""
     return CliffDetector(WATCH_RULES, RULES, profile.written_bytes_at_most)
 
 
 def judge_write(written: WatchedWrite, capacity_bytes: int | None) -> CacheCliff:
     """Returns what a write that has ended shows about the write cache.
 
-    A cliff at which other processes began to use the device has the result `disturbed`.
+    If the speed fell when other processes began to use the device, the result is `disturbed`.
 
     capacity_bytes: the drive's capacity; None means unknown.
     """
@@ -244,9 +244,9 @@ def judge_write(written: WatchedWrite, capacity_bytes: int | None) -> CacheCliff
 
 
 def save_result(directory: Path, result: SlcResult) -> SlcResult | None:
-    """Saves a result, unless the earlier result takes precedence (`slc_results.supersedes`).
+    """Saves a result if it must replace the earlier result of the drives; see `supersedes`.
 
-    Returns the earlier result if it was kept, and None if the new result was saved.
+    Returns None if the result was saved. Otherwise returns the earlier result, which was kept.
 
     directory: the state directory.
 

@@ -59,9 +59,9 @@ class ProbeSlot:
 
     directory: the directory.
     tools: the objects that all runs share.
-    rules: the limits of the gate and the guard.
+    rules: the limits above which no probe starts, or a running probe is ended.
     copy_on_write: the operator allows probes on copy-on-write filesystems.
-    is_stopping: returns True if the exporter stops; the run is then ended.
+    is_stopping: returns True if the exporter stops. The current run is then ended.
     exclusion: a message that says why this directory is never probed; empty if it is probed.
     """
 
@@ -76,8 +76,8 @@ class ProbeSlot:
     def admit(self, due: Sequence[Profile], *, is_stuck: bool, is_locked: bool) -> list[Profile]:
         """Returns the profiles that may run now; the budget is enough for all of them together.
 
-        A profile that the gate does not admit is recorded as skipped. On a host that is always
-        busy, a profile is returned with few operations only.
+        A profile that may not run, for example because of load, is recorded as skipped. On a host
+        that is always busy, a profile is returned with few operations only.
 
         due: the profiles that are due.
         is_stuck: an earlier fio process cannot be ended.
@@ -122,12 +122,13 @@ class ProbeSlot:
     def run(self, profiles: Sequence[Profile]) -> RunOutcome | None:
         """Runs admitted profiles in one fio. Returns how the run ended, None if it did not start.
 
-        If the run does not start, its profiles are recorded as skipped, unless the exporter stops.
-        A run with the profile `slc` is charged to the drive's life and not to the day. If the rated
-        endurance of a drive is configured, its daily budget is too small for such a run.
+        If the run does not start, its profiles are recorded as skipped. The exception is a run that
+        does not start because the exporter stops. The bytes of a run with the profile `slc` count
+        only against the budget for the drive's life. If the rated endurance of a drive is
+        configured, the daily budget is too small for such a run.
 
         Raises:
-            OSError: the budget cannot be read or written.
+            OSError: the budget's file cannot be read or written.
         """
         budget, directory = self.tools.budget, self.directory
         try:

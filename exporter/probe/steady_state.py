@@ -100,8 +100,8 @@ class SteadyWindow:
 class Deviation:
     """The difference of the last rounds from the first steady window (the baseline).
 
-    ratio: the value of the last round divided by that average, minus 1: 0.1 means 10 % above it.
-        Above is worse for a latency, below is worse for a rate.
+    ratio: the value of the last round divided by the average of the baseline, minus 1. The ratio
+        0.1 means 10 % above the average. Above is worse for a latency, below is worse for a rate.
     rounds_worse: the number of consecutive worse rounds at the end.
     is_lasting: True if `rounds_worse` is at least `SteadyStateRules.worse_rounds`.
     """

@@ -49,7 +49,7 @@ def is_introduction(text: str, next_form: str, following: bytes) -> bool:
 
 
 def unknown_text(text: str) -> str:
-    """Returns why a text is not read, and what to do."""
+    """Returns why a text is neither JSON nor smartctl's output, and what to do. Never empty."""
     if text.lstrip().startswith("["):
         return "a JSON array: write one document per line (`jq -c '.[]' FILE`)"
     if text.startswith("\ufffd\ufffd") and "\x00" in text:

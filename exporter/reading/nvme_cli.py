@@ -62,7 +62,7 @@ _LIMITS = (("wctemp", "warning"), ("cctemp", "critical"))
 
 
 def is_nvme_cli(document: Json) -> bool:
-    """True if the document is the output of a command of nvme-cli that is converted."""
+    """True if the document is the output of a command of nvme-cli that this module converts."""
     return bool(_command(document))
 
 

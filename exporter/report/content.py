@@ -109,7 +109,8 @@ class Report:
     parts: tables and charts in reading order.
     notes: sentences that a reader must know to interpret the figures.
     data: the result in base units, for JSON. The keys stay the same in later versions.
-    is_good: True if the drive passed; None means that the command does not assess the drive.
+    is_good: True if the drive passed, False if it did not. None means that there is no judgement,
+        for example because the run did not finish or because the command judges nothing.
     """
 
     title: str

@@ -12,7 +12,7 @@ from exporter.runtime.printable import printable
 
 
 def deliver(report: Report, out: TextIO, *, as_json: bool, html: Path | None) -> None:
-    """Prints the report, then write the HTML file.
+    """Prints the report, and then writes the HTML file.
 
     as_json: True prints JSON instead of text. The path of the HTML file is then not printed,
         because the output must be valid JSON.

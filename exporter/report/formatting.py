@@ -84,7 +84,7 @@ def terminal_width(default: int, least: int, most: int) -> int:
 
 
 def has_colour(out: TextIO) -> bool:
-    """Returns True for a terminal, unless NO_COLOR is set (https://no-color.org)."""
+    """Returns True if the output is a terminal and NO_COLOR is not set (https://no-color.org)."""
     return out.isatty() and not os.environ.get("NO_COLOR")
 
 

@@ -8,11 +8,11 @@ is not sufficient.
 def require_few_values(text: str, limit: int) -> None:
     """Returns normally if the JSON text contains at most this many values.
 
-    Each value but the first follows a comma, a colon or an opening bracket. These characters are
-    counted, also within strings, so the result may be too large.
+    The values are not parsed. Commas, colons and opening brackets are counted instead, also within
+    strings. The count may thus be above the number of values, but never below it.
 
     Raises:
-        ValueError: the text may contain more values.
+        ValueError: the count exceeds the limit.
     """
     count = 1 + sum(text.count(character) for character in ",:[{")
     if count > limit:

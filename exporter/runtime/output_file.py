@@ -33,7 +33,9 @@ def write(path: Path, content: bytes, mode: int) -> None:
 
     mode: the permissions, which the umask reduces.
 
-    Raises: the exceptions of `check`.
+    Raises:
+        UnusableFile, ValueError: as for `check`.
+        OSError: the file cannot be created or written.
     """
     # The directory stays the same one, also if its owner replaces it by a link meanwhile.
     with untrusted_file.opened_directory(path.parent) as directory:

@@ -89,9 +89,9 @@ def foreign_owner(directory: Path) -> tuple[int, int] | None:
 def root_problem(directory: Path) -> str:
     """Returns why a daemon that runs as root must not keep its state in a directory.
 
-    The text is empty if this process does not run as root, if the directory does not exist, or if
-    only root can write to it. In a directory of another user, SQLite would delete a file of that
-    user's choice: a rollback journal contains the name of a file that SQLite deletes
+    The text is empty if the directory does not exist, or if only root can write to it. It is also
+    empty if this process does not run as root. In a directory of another user, SQLite would delete
+    a file of that user's choice: a rollback journal contains the name of a file that SQLite deletes
     (https://www.sqlite.org/fileformat.html#the_rollback_journal).
     """
     if os.geteuid() != 0:
@@ -116,7 +116,7 @@ def foreign_parent(directory: Path) -> Path | None:
 
     None if there is no such directory, or if this process does not run as root. In a directory with
     the sticky bit, such as /tmp, users cannot replace what belongs to others. The user who called
-    sudo(8) is no other user: he has the rights of root already.
+    sudo(8) counts as root, because sudo already gives this user root's rights.
     """
     if os.geteuid() != 0:
         return None

@@ -125,8 +125,9 @@ class StateFile:
             waits for a disk would keep the process alive. The file may not survive a power failure.
 
         Raises:
-            OSError: the file system is full, or the directory is missing or not writable. The old
-                file is unchanged.
+            OSError: the file system is full, or the directory is missing or not writable; the old
+                file is unchanged. Or the directory cannot be synced; the file is then already
+                replaced.
         """
         text = json.dumps({"version": VERSION, **state}, separators=(",", ":"))
         with self._lock:

@@ -93,8 +93,9 @@ def read_named(
 ) -> bytes:
     """Returns the contents of a file whose path another user has chosen.
 
-    The contents are empty if the file has the size 0, as most files of the kernel have. Neither
-    such a file nor one of another filesystem without blocks, such as /sys, is opened.
+    The contents are empty if the file has the size 0, as most files of the kernel have. Such a file
+    is not opened. A file on a filesystem without blocks, such as /sys, is refused and not opened
+    either.
 
     path: the last component must not be a link. The caller has followed the links.
     limit_bytes, refusal: as for `read`.
@@ -176,10 +177,10 @@ def read_end(path: Path | str, count_bytes: int) -> bytes:
 
 
 def check(path: Path | str, limit_bytes: int) -> None:
-    """Checks a file that a library opens by its path.
+    """Checks a file before a library opens it by its path.
 
-    The library opens the path later. A user who can write to the directory can replace the file in
-    between, so this process must have no rights that this user lacks (`privileges.as_owner`).
+    A user who can write to the directory can replace the file after the check. So this process must
+    have only rights that this user has too (`privileges.as_owner`).
 
     Raises:
         TooLargeFile: it is larger than the limit.
@@ -228,7 +229,9 @@ def replace(
         `mode`. None means those of this process.
 
     Raises:
-        OSError: the file cannot be written. The old file is unchanged.
+        OSError: the file cannot be written, and the old file is unchanged. With `wait_for_disk`
+            there is a second case: the directory cannot be synced. The file is then already
+            replaced, but the new file may not survive a power failure.
     """
     temporary = f".{name}.new"
     try:
@@ -256,7 +259,11 @@ def replace(
 
 
 def replace_at(path: Path, content: bytes, mode: int, *, wait_for_disk: bool = True) -> None:
-    """Does the same as `replace`, for a path instead of a name and a directory."""
+    """Does the same as `replace`, for a path instead of a name and a directory.
+
+    Raises:
+        OSError: as for `replace`; or the directory does not exist or cannot be opened.
+    """
     with opened_directory(path.parent) as directory:
         replace(path.name, content, mode, directory=directory, wait_for_disk=wait_for_disk)
 

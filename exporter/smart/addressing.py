@@ -115,13 +115,15 @@ class Answer:
 
 
 def is_same_drive(one: Answer, other: Answer) -> bool:
-    """True if two addresses lead to one drive.
+    """True if two addresses lead to one drive. The first rule that applies decides:
 
-    Two slots of one controller are two drives. If both addresses report a WWN, equal WWNs mean one
-    drive. The exception is two kernel devices, or two drives of one protocol, with different serial
-    numbers: some makers give all drives of a batch one WWN (NVME_QUIRK_BOGUS_NID of Linux). If a
-    WWN is missing, equal serial number, model and capacity mean one drive. The exception is two
-    kernel devices, because cheap drives share serial numbers.
+    - Two slots of one controller are two drives.
+    - If both addresses report a WWN, they lead to one drive if the WWNs are equal. Different serial
+      numbers mean two drives, because some makers give all drives of a batch one WWN
+      (NVME_QUIRK_BOGUS_NID of Linux). Serial numbers are compared only between two kernel devices
+      and between drives with the same known protocol.
+    - Two kernel devices are two drives, because cheap drives share serial numbers.
+    - Otherwise equal serial number, model and capacity mean one drive.
     """
     a, b = one.identity, other.identity
     if _are_two_slots(one.attachment_point, other.attachment_point):

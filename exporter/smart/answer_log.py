@@ -82,7 +82,10 @@ class FirstDocuments:
         self._since: dict[Address, float] = {}
 
     def expect(self, addresses: Iterable[Address]) -> None:
-        """Replaces the drives that have no document. The others keep their time."""
+        """Replaces the list of drives without a document.
+
+        For a drive that was in the list before, the time without a document continues.
+        """
         now = self._clock.monotonic()
         self._since = {address: self._since.get(address, now) for address in addresses}
 
@@ -99,5 +102,5 @@ class FirstDocuments:
 
 
 def no_document(seconds: float) -> str:
-    """Returns why nothing is known about a drive without a document, as text for people."""
+    """Returns the message about a drive without a poll document, as text for people."""
     return f"no result of a poll arrived within {seconds:.0f} s"

@@ -70,7 +70,9 @@ class DocumentWriter:
             self._lock = -1
 
     def write(self, document: PollDocument | Heartbeat) -> None:
-        """Writes a poll document or a heartbeat, which atomically replaces the earlier file.
+        """Writes a poll document or a heartbeat (the poller's list of drives).
+
+        It atomically replaces the earlier file.
 
         The document of a daily poll is also written to a second file. A missing directory is
         created.
@@ -148,7 +150,7 @@ class DocumentReader:
         self.names: frozenset[str] = frozenset()
 
     def read_heartbeat(self) -> bytes:
-        """Returns the contents of the heartbeat's file.
+        """Returns the contents of the heartbeat's file: the poller's list of drives.
 
         Raises:
             NotAvailable: there is no directory or no heartbeat.

@@ -21,12 +21,14 @@ from exporter.smart.smartctl import Address
 def labels(addresses: Iterable[Address], nodes: DeviceNodes) -> dict[Address, str]:
     """Returns the `device` label of each address, keyed by address. All labels are different.
 
-    The label of a drive with a block device is the name of that device, such as sda. This is also
-    true if the address is its generic node /dev/sg0. The label of an NVMe controller is the name of
-    its lowest namespace. The label of a drive in a controller's slot is path and slot
-    (bus/0:megaraid,3). The label of a hidden disk is the name of its generic node (sg3). If another
-    address already has this label, the label is the name of the node. If this name is also in use,
-    the label is node and type.
+    - A drive in a controller's slot: path and slot (bus/0:megaraid,3).
+    - An NVMe controller: the name of its lowest namespace.
+    - A drive with a block device: the name of that device, such as sda. This is also true if the
+      address is its generic node /dev/sg0.
+    - A hidden disk: the name of its generic node (sg3).
+
+    If another address already has this label, the label is the name of the node. If this name is
+    also in use, the label is node and type.
     """
     blocks = {generic.name: generic.block for generic in nodes.generics}
     taken: set[str] = set()
@@ -64,8 +66,8 @@ def blocks_behind(
 ) -> dict[Address, tuple[str, ...]]:
     """Returns the names of the block devices that use each hidden drive, keyed by its address.
 
-    If a kernel disk has the same WWN or serial number as the hidden drive, it is the same drive
-    (JBOD), and only its name is returned. Otherwise all volumes of the drive's SCSI host are
+    A kernel disk with the same WWN or serial number as the hidden drive is the same drive (JBOD).
+    Only the name of this disk is then returned. Otherwise all volumes of the drive's SCSI host are
     returned, because only the controller knows which drive belongs to which volume. A disk on a
     SAS, SATA or USB link, or with the ATA protocol, is a drive and not a volume.
     """

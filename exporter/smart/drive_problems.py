@@ -108,8 +108,8 @@ class CheckThresholds:
         drive's own limit, 1 % to 99 %. If the spare is at or below the limit, it is critical.
     temperature_celsius: the lowest temperature that is a warning. It applies to drives that report
         no limit.
-    firmware_seconds: a firmware defect that takes effect within this time is critical. A later one
-        is a warning.
+    firmware_seconds: a firmware defect that takes effect within this time is critical. A defect
+        that takes effect after a longer time is a warning.
     media_errors: the smallest number of uncorrectable errors in the drive's life that is a warning.
     pending_sectors: the smallest number of pending sectors that is a warning. It is 2 because some
         Crucial drives report 1 for a short time without a cause (smartmontools ticket 1227).

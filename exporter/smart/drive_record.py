@@ -97,7 +97,10 @@ class DriveRecord:
         return self._is_recent(self.document.began_at, now, max_age_intervals)
 
     def is_fresh(self, now: float, max_age_intervals: float) -> bool:
-        """True if the health is not older than the maximum age. The arguments are the same."""
+        """True if the health is not older than the maximum age.
+
+        now, max_age_intervals: as for `was_polled`.
+        """
         at = self.answered_at
         return at is not None and self._is_recent(at, now, max_age_intervals)
 

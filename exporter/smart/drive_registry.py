@@ -91,7 +91,7 @@ class DriveRegistry:
 
     @property
     def heartbeat(self) -> Heartbeat | None:
-        """The last heartbeat; None before the first one."""
+        """The last list of drives that a running poller has sent; None before the first one."""
         return self._heartbeat
 
     def record(self, document: PollDocument) -> None:
@@ -116,7 +116,10 @@ class DriveRegistry:
             self._record_wear(address)
 
     def update(self, heartbeat: Heartbeat) -> None:
-        """Replaces the list of drives by that of a heartbeat, and updates the inventory."""
+        """Replaces the list of drives by that of a heartbeat, and updates the inventory.
+
+        If the poller has not scanned since its start, the drives that were known before remain.
+        """
         with self._lock:
             before, self._heartbeat = self._heartbeat, heartbeat
             present = [Address(*each) for each in heartbeat.drives]
@@ -151,10 +154,10 @@ class DriveRegistry:
                 self.settle()
 
     def settle(self) -> None:
-        """Gives each drive its key, and passes on the wear that has waited for it.
+        """Gives each drive its key, and records the wear of drives that had no key before.
 
-        It is called when all drives of the host are known: then it is clear which of them share a
-        WWN or a serial number. A command calls it after its last poll.
+        Call it when all drives of the host are known: then it is clear which of them share a WWN or
+        a serial number. `update` calls it. A command calls it after its last poll.
         """
         with self._lock:
             self._inventory.assign_keys()
@@ -223,9 +226,9 @@ class DriveRegistry:
     def watched(self) -> list[WatchedDrive]:
         """Returns all drives in the order of their labels, followed by the missing drives.
 
-        While the poller sends heartbeats, the result contains all its drives. This includes drives
-        that do not answer in time, and drives without a poll document. Without a poller, the result
-        contains a drive until its last poll is too old.
+        While a poller runs, the result contains all its drives, also those that do not answer in
+        time or have no poll document. Without a running poller, it contains a drive until the last
+        poll of the drive is too old.
         """
         now = self._clock.wall()
         with self._lock:

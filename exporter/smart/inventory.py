@@ -62,7 +62,8 @@ class KnownDrive:
     def names(self) -> tuple[str, ...]:
         """The names that `ssd-exporter forget` accepts for the drive.
 
-        They are the serial number and the WWN, and its label if it has no serial number.
+        The names are the serial number and the WWN. A drive without a serial number also has its
+        label as a name.
         """
         label = None if self.serial else self.label
         return tuple(name for name in (self.serial, self.wwn, label) if name)

@@ -71,7 +71,8 @@ def mmc_health(mmc: MmcHealth) -> DriveHealth | None:
     """Returns the health of an eMMC; None if it reports no value.
 
     The blocks of type A and of type B wear independently. The drive is worn out if the blocks of
-    one type are worn out, so the larger wear is returned. The reserve `normal` yields no value.
+    one type are worn out, so the larger wear is returned. If the state of the reserve is `normal`,
+    the spare blocks are unknown.
     """
     areas = (("A", mmc.type_a_used_ratio), ("B", mmc.type_b_used_ratio))
     known = [(ratio, area) for area, ratio in areas if ratio is not None]

@@ -102,8 +102,8 @@ def completed_identity(
 ) -> DriveIdentity:
     """Returns the identity of a drive. Missing values are added if it has no serial number.
 
-    They are taken from the kernel's identity if that has a serial number. Otherwise they are taken
-    from the inventory, if the model is equal or unknown.
+    The missing values are those of the kernel's identity if it contains a serial number. Otherwise
+    they are those of the inventory, if the model is equal or unknown.
 
     kernel: the identity that the kernel reports; None means unknown.
     known: the drive that the inventory has at the address; None if there is none.

@@ -59,7 +59,7 @@ class Frame:
     """The state of a host at one time. None means unknown.
 
     clock: the local time as text. unix_time: the same time in seconds.
-    some_ratio: the share of the last interval in which some task waited for I/O.
+    some_ratio: the share of the last interval in which at least one task waited for I/O.
     full_ratio: the share of the last interval in which all tasks waited for I/O.
     hottest_cpu: the number of the CPU with the most interrupts.
     softirq_ratio: the share of the time of this CPU that interrupts used.

@@ -125,7 +125,7 @@ def role_of(drive: DriveLine) -> str:
 
 
 def verdict_text(verdict: Verdict, width: int = 11) -> str:
-    """Returns the verdict in capitals, shortened if it is longer than `width`."""
+    """Returns the verdict (the bottleneck) in capitals, shortened if it is longer than `width`."""
     if verdict is Verdict.NONE:
         return "-"
     text = str(verdict.value).replace("_", " ").upper()

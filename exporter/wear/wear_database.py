@@ -92,7 +92,7 @@ class WearDatabase:
         oldest: Mapping[str, float | None],
         sweep: float | None = None,
     ) -> bool:
-        """Deletes later rows, adds rows and deletes old rows, in one transaction.
+        """Deletes the rows after `later`, adds `rows`, and deletes old rows, in one transaction.
 
         Returns True if the transaction is complete, False if nothing was written.
 

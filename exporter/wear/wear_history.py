@@ -90,7 +90,8 @@ class _Drive:
 class WearHistory:
     """The wear of each drive over time. Only one thread at a time may use it.
 
-    While the file cannot be written, new rows are kept in memory and are written later.
+    While the file cannot be written, new rows are kept in memory. They are written when the file
+    can be written again.
     """
 
     def __init__(self, file: WearDatabase) -> None:
@@ -105,9 +106,8 @@ class WearHistory:
         """Returns the history that is stored in a file. A missing file is created.
 
         A file that is damaged or has another version is renamed, and the next access creates an
-        empty file. If the file cannot be used for another reason, such as missing permissions, the
-        returned history keeps new rows in memory until the file can be used. In both cases a
-        warning is logged.
+        empty file. If the file cannot be used for another reason, such as missing permissions, new
+        rows are kept in memory until the file can be used. In both cases a warning is logged.
 
         read_only: True for a command that runs at the same time as the daemon. The file is then
             neither created, changed nor renamed.
@@ -117,12 +117,16 @@ class WearHistory:
         return history
 
     def record(self, key: str, seen: WearObservation) -> bool:
-        """Records an observation of a drive. Returns True if it has added a row.
+        """Records an observation of a drive. Returns True if this has added a row.
 
-        `flush` writes the rows to the file. An observation that is earlier than the drive's last
-        row is dropped, because the clock was probably set back for a short time. After a day of
-        such observations, the later rows are dropped instead: the clock was probably ahead when
-        they were recorded.
+        Most observations add no row. A row is added on each new day (UTC) and after a clear change
+        of the wear: by at least one step of the drive's counter, if its steps are 1 % or larger. A
+        day has at most 8 rows. `flush` writes the rows to the file.
+
+        An observation may be earlier than the drive's last row. Either the clock has been set back,
+        or it was ahead when that row was recorded. For a day, such observations are dropped. After
+        a day of them, the clock is assumed to be correct: all rows after this observation are
+        dropped, and the observation is added.
 
         key: identifies the drive during its whole life (`inventory.KnownDrive`).
 

@@ -102,6 +102,8 @@ class WearRecorder:
     def missing_reason(self, key: str, now: float) -> str:
         """Returns why a drive that reports its wear has no estimate, as text for people.
 
+        The text is never empty.
+
         Call it on the thread that calls `process_queue`: it reads the history.
         """
         history, known = self._history, self._estimated.get(key)

@@ -124,7 +124,7 @@ def write(
     added: Rows,
     oldest: Mapping[str, float | None],
 ) -> None:
-    """Deletes later rows, adds rows, and deletes old rows, in this order.
+    """Deletes the rows after `later`, adds rows, and deletes old rows, in this order.
 
     Of the drives with added rows, the oldest rows above the limit of `ROWS_PER_DRIVE` are deleted.
 

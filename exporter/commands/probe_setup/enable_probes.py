@@ -72,8 +72,8 @@ def run(
 ) -> int:
     """Enables scheduled probes. Returns the exit status.
 
-    The status is 0 if probes are enabled and the first probe ran. It is 3 if probes are enabled but
-    the first probe did not run.
+    The status is 3 if the first probe in a directory did not finish. Probes are enabled in this
+    case too. Otherwise it is 0.
 
     Raises:
         ConfigError: nothing was changed, or a file could not be written. The message says which.
@@ -130,7 +130,10 @@ def run(
 def yearly_bytes(profiles: Sequence[Profile], budget_bytes_per_day: int) -> int:
     """Returns the largest number of bytes that these profiles write to one drive in a year.
 
-    The number includes the writes of the filesystem itself. The daily budget limits it.
+    The number includes the writes of the filesystem itself. It is at most the daily budget for each
+    day of the year.
+
+    budget_bytes_per_day: the bytes that scheduled probes may write to a drive in a day.
     """
     scheduled = (profile for profile in profiles if profile.interval_seconds)
     written = sum(

@@ -24,7 +24,8 @@ _STATE, _STARTED = "ActiveState", "ExecMainStartTimestampMonotonic"
 def restart(files: SetupFiles, runner: Runner) -> str:
     """Restarts the exporter, so that it reads the changed files.
 
-    Returns what the user must do instead, as text for people; empty if it was restarted.
+    An exporter that does not run is not started. Returns what the user must do instead if the
+    restart fails, as text for people; otherwise an empty text.
     """
     if not files.has_systemd:
         return (

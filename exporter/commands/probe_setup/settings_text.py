@@ -64,7 +64,8 @@ def with_directories(text: str, directories: Sequence[Path]) -> str:
     """Returns the text with these directories as the value of `probe.directory`.
 
     Raises:
-        ConfigError: the text is not valid TOML, or somebody has set other directories by hand.
+        ConfigError: the text is not valid TOML or has an unusual form, or somebody has set other
+            directories by hand.
     """
     if configured_directories(text) == tuple(directories):
         return text

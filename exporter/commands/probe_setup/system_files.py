@@ -42,10 +42,10 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class SetupFiles:
-    """The files below a root directory.
+    """The files that enable scheduled probes: the configuration file and the drop-in of the unit.
 
-    root: the directory with etc/ and run/ of the host.
-    config: the configuration file of the daemon.
+    root: the host's root directory, as this process sees it. The drop-in is below it.
+    config: the configuration file of the daemon. It need not be below `root`.
     """
 
     root: Path
@@ -63,7 +63,7 @@ class SetupFiles:
 
 
 def require_writable(files: SetupFiles) -> None:
-    """Checks that this process may write the files. It creates nothing.
+    """Checks that this process may write the configuration file and the drop-in. Creates nothing.
 
     Raises:
         ConfigError: this process may not write a file.
@@ -144,7 +144,7 @@ def granted_directories(drop_in: str) -> tuple[Path, ...]:
 
 
 def removed_directories(drop_in: str) -> tuple[Path, ...]:
-    """Returns the directories that an interrupted `disable-probes` has not removed yet."""
+    """Returns the directories that an interrupted `disable-probes` still has to remove."""
     return _named(drop_in, _REMOVAL)
 
 
@@ -154,10 +154,10 @@ def _named(drop_in: str, kind: str) -> tuple[Path, ...]:
 
 
 def require_own_drop_in(path: Path) -> None:
-    """Checks that the drop-in is missing, or was written by `enable-probes`.
+    """Checks that there is no drop-in, or that `enable-probes` or `disable-probes` wrote it.
 
     Raises:
-        ConfigError: somebody else wrote it.
+        ConfigError: somebody else wrote it, or it cannot be read.
     """
     text = content_of(path)
     if text and not text.startswith(_DROP_IN_HEAD):
@@ -251,7 +251,7 @@ def require_reachable(directory: Path, state: Path) -> None:
 def require_owners(directory: Path, owners: Collection[int]) -> None:
     """Checks that all directories above a directory belong to one of these users.
 
-    Another user could replace files in a directory of his own.
+    Otherwise another user could replace the directory.
 
     Raises:
         ConfigError: a directory belongs to another user or cannot be read. The message contains the
@@ -269,7 +269,8 @@ def require_owners(directory: Path, owners: Collection[int]) -> None:
 def remove_directory(directory: Path) -> str:
     """Removes a probe directory with its probe files.
 
-    Returns why the directory was not removed, as text for people; empty if it was removed.
+    Returns why the directory was not removed, as text for people. The text is empty if the
+    directory was removed or does not exist.
     """
     try:
         with opened_parent(directory) as parent:

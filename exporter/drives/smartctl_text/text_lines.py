@@ -72,8 +72,11 @@ _MISSING = "[No Information Found]"
 def named_values(lines: Sequence[str]) -> Mapping[str, str]:
     """Returns the values of the lines `name: value`, keyed by name.
 
-    If a name occurs several times, its first value is returned. If an unknown character separates
-    the digits of one number, it is replaced with "," in all numbers.
+    If a name occurs several times, its first value is returned.
+
+    smartctl may separate groups of digits with a character that this module does not know. Such a
+    separator is recognized if it occurs at least twice in one number. It is then replaced with ","
+    in every number that uses it. Texts such as the model are not changed.
     """
     values: dict[str, str] = {}
     for line in lines:

@@ -197,11 +197,12 @@ def parse_option_file_arguments(argv: Sequence[str]) -> OptionFiles:
 def role_directories(options: Options) -> Parsed[tuple[RoleDirectory, ...]]:
     """Returns the directories of a server with these options.
 
-    The redo log, the undo log and the doublewrite buffer are in the data directory unless an option
-    sets another one. Directories of binary logs, relay logs and temporary files are in the result
-    only if an option enables or sets them. Relative paths start in the data directory. If the path
-    of the data directory itself is relative, the result is empty. Directories for temporary files
-    beyond the 16th and paths longer than PATH_MAX are omitted and reported as faults.
+    If no option sets another directory, the redo log, the undo log and the doublewrite buffer are
+    in the data directory. Directories of binary logs, relay logs and temporary files are in the
+    result only if an option enables or sets them. Relative paths start in the data directory. If
+    the path of the data directory itself is relative, the result is empty. Directories for
+    temporary files beyond the 16th and paths longer than PATH_MAX are omitted and reported as
+    faults.
     """
     datadir = _text_value(options, "datadir") or _DEFAULT_DATADIR
     if not datadir.startswith("/"):

@@ -38,8 +38,9 @@ class MysqlServer:
     mounts: the mounts, as the server sees them, that contain its directories.
     directories: the directories in which the server stores data. The paths are those that the
         server sees.
-    port: the TCP port. None for a server of a user, who may choose another one at each start, and
-        if it is unknown: for a server in a container whose command line does not contain it.
+    port: the TCP port. None in two cases: `is_of_user` is true, because a user may choose another
+        port at each start; or the port is unknown, because the server is in a container and its
+        command line does not contain the port.
     is_of_user: as in `mysqld_processes.ServerCandidate`.
     uid: the ID of the user of the process; None if it is unknown.
     """

@@ -189,7 +189,7 @@ def parse_poll_document(text: bytes) -> PollDocument:
 
 
 def parse_heartbeat(text: bytes) -> Heartbeat:
-    """Returns the heartbeat that a file contains.
+    """Returns the heartbeat (the poller's list of drives) that a file contains.
 
     text: the contents of the file.
 

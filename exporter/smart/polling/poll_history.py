@@ -97,7 +97,7 @@ class PollHistory:
         return self._addresses[address].last_success_at
 
     def duplicates(self, addresses: Iterable[Address]) -> set[Address]:
-        """Returns those addresses for whose drive a better address exists."""
+        """Returns the addresses whose drive another of these addresses reaches better."""
         answers = [
             history.answer
             for address in addresses

@@ -157,7 +157,7 @@ class PollScheduler:
     def wake_on_signals(self) -> None:
         """Makes each signal wake `step`.
 
-        Call it on the main thread, and later also `hand_over` or `close`.
+        Call it on the main thread. At the end, call `hand_over` or `close` on the main thread too.
         """
         self._wake.wake_on_signals()
 

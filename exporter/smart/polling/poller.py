@@ -123,7 +123,7 @@ class Poller:
     def wake_on_signals(self) -> None:
         """Makes each signal wake `step`.
 
-        Call it on the main thread, and later also `hand_over` or `close`.
+        Call it on the main thread. At the end, call `hand_over` or `close` on the main thread too.
         """
         self._scheduler.wake_on_signals()
 

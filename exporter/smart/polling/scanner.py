@@ -27,8 +27,8 @@ class Scanner:
     """Runs smartctl's scans with the scheduler, and keeps the last results.
 
     rows: the drives that were found.
-    at: when the last successful scan or listing ended, in seconds of Unix time. None means that
-        none has ended yet.
+    at: when the last successful scan, or listing (a scan that opens no drive), ended, in seconds of
+        Unix time. None means that none has ended yet.
     problem: why the last scan failed, as text for people; empty if it succeeded.
     """
 
@@ -44,11 +44,18 @@ class Scanner:
 
     @property
     def is_settled(self) -> bool:
-        """True if a scan has ended and no listing runs to complete its result."""
+        """True if a scan has ended.
+
+        False while a listing (a scan that opens no drive) runs, which replaces a failed scan.
+        """
         return (self.at is not None or bool(self.problem)) and not self._is_listing
 
     def start(self) -> bool:
-        """Starts a scan. Returns False if the last one still runs."""
+        """Starts a scan. Returns False if the last one still runs.
+
+        If the last scan hangs and cannot be ended, a listing (a scan that opens no drive) is
+        started.
+        """
         if self._scheduler.start_scan(_SCAN_SECONDS):
             return True
         # If the last scan hangs and cannot be ended, a listing is still possible.
