@@ -12,14 +12,14 @@
 # host since Linux 6.4, and an alert per device fires for the drive and for its path. Exclude them with
 # --collector.diskstats.device-exclude, or in queries with device!~"nvme[0-9]+c[0-9]+n[0-9]+".
 #
-# Runs node_exporter from its package on loopback, on a file in the format of the kernel, in a temporary
+# Runs only node_exporter, from its package on loopback, on a file in the format of the kernel, in a temporary
 # folder. Requires Debian 12 (apt-get, dpkg-deb) and curl. Exits with 1 if the behaviour has changed.
 set -eu
 
 place=$(mktemp -d)
-exporter=
+server=
 cleanup() {
-    [ -z "$exporter" ] || kill "$exporter" 2>/dev/null || true
+    [ -z "$server" ] || kill "$server" 2>/dev/null || true
     rm -rf "$place"
 }
 trap cleanup EXIT
@@ -41,7 +41,7 @@ END
 root/usr/bin/prometheus-node-exporter --path.procfs=proc --path.sysfs=sys \
     --collector.disable-defaults --collector.diskstats \
     --web.listen-address=127.0.0.1:19177 >log 2>&1 &
-exporter=$!
+server=$!
 for _ in $(seq 50); do
     curl -fs http://127.0.0.1:19177/metrics >page && break
     sleep 0.2

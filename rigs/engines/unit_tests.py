@@ -173,8 +173,13 @@ def _values(engine: Engine, story: Story, name: str, values: str, scrapes: Scrap
 
 def _fired(printed: str) -> Iterator[tuple[int, int, str, Labels]]:
     """Yields the firing alerts: number of the story, seconds, name and labels."""
-    for inside, value in _SAMPLE.findall(printed):
-        labels = dict(re.findall(r'(\w+)="([^"]*)"', inside))
-        number, at = divmod(round(float(value)), 10**_DIGITS)
+    for labels, value in printed_alerts(printed):
+        number, at = divmod(round(value), 10**_DIGITS)
         pairs = frozenset(pair for pair in labels.items() if pair[0] not in _ADDED)
         yield number, at, labels["alertname"], pairs
+
+
+def printed_alerts(printed: str) -> Iterator[tuple[dict[str, str], float]]:
+    """Yields the labels and the value of each unexpected sample of ALERTS in the output."""
+    for inside, value in _SAMPLE.findall(printed):
+        yield dict(re.findall(r'(\w+)="([^"]*)"', inside)), float(value)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from rigs.engines import unit_tests
 from tests.alerts import rules
 from tests.alerts.page_story import evaluation_order
 from tests.duration import PATIENCE_SECONDS, wait_until
@@ -113,10 +114,9 @@ def firing(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[Labels]]:
     printed = run_program(["promtool", "test", "rules", str(file)]).stderr
     assert ", err: " not in printed, printed
     found: dict[int, list[Labels]] = {end: [] for end in ends}
-    for labels, value in re.findall(r"\{([^{}]*alertname=[^{}]*)\} ([-+.\dE]+)", printed):
-        pairs = dict(re.findall(r'(\w+)="([^"]*)"', labels))
-        found[int(float(value))].append(
-            {name: text for name, text in pairs.items() if name not in ("__name__", "alertstate")}
+    for labels, value in unit_tests.printed_alerts(printed):
+        found[int(value)].append(
+            {name: text for name, text in labels.items() if name not in ("__name__", "alertstate")}
         )
     return found
 
