@@ -24,6 +24,7 @@ def of(settings: Settings) -> PollingPlan:
         processes=smart.processes,
         processes_per_adapter=smart.processes_per_adapter,
         rescan_seconds=smart.rescan_seconds,
+        log_interval_seconds=smart.nvme_log_interval_seconds if smart.nvme_logs else 0.0,
         include=smart.include,
         exclude=smart.exclude,
         drives=tuple((drive.path, drive.type) for drive in smart.drive),
