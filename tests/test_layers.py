@@ -22,7 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "config": {"runtime"},
     # Kernel files, the meaning of SMART reports, and external programs.
     "linux": {"runtime"},
-    "drives": set(),
+    "drives": {"runtime.errors"},
     "programs": {"runtime"},
     # Subjects with their own schedule: the wear history, polling drives, sampling, probing.
     "wear": {"drives", "runtime"},

@@ -1,0 +1,146 @@
+"""Decodes the log pages in a report of smartctl, which `log_encoding` has put there."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from exporter.drives.nvme_logs.controller import Controller
+from exporter.drives.nvme_logs.decode import decode
+from exporter.drives.nvme_logs.drive_latency import DriveLatency
+from exporter.drives.nvme_logs.log_encoding import LOGS_KEY
+from exporter.drives.nvme_logs.log_values import NvmeLogValues, combine
+from exporter.runtime.errors import ParseError
+
+#: The largest number of pages that are decoded, and their largest size in bytes. A drive has at
+#: most ten of these pages, each with up to 4 KiB.
+_MAX_PAGES = 32
+_MAX_PAGE_BYTES = 16384
+_MAX_TEXT = 256
+
+#: The order of the sources of a value, best first: OCP, pages of vendors by number, then those of
+#: the NVMe base specification, which are less exact.
+_FIRST, _LAST = (0xC0,), (0x09, 0x02)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedLogs:
+    """The content of the log pages of a drive.
+
+    values: the values of all pages.
+    latency: the drive's own latency; None if the drive does not report it.
+    missing: why a page has no values, as text for people, keyed by the page number.
+    at: when the oldest of the decoded pages was read, as Unix time in seconds; None without pages.
+    """
+
+    values: NvmeLogValues = field(default_factory=NvmeLogValues)
+    latency: DriveLatency | None = None
+    missing: Mapping[int, str] = field(default_factory=dict)
+    at: float | None = None
+
+
+class _Page(NamedTuple):
+    at: float | None
+    data: bytes
+
+
+def parse_logs(report: Mapping[str, object]) -> ParsedLogs:
+    """Returns the content of the log pages in a report. Empty if it has none.
+
+    report: the parsed JSON of smartctl, with or without the key `LOGS_KEY`. It may contain invalid
+        values. A page that cannot be decoded is in `missing`. No exception is raised.
+    """
+    logs = report.get(LOGS_KEY)
+    if not isinstance(logs, Mapping):
+        return ParsedLogs()
+    missing = {
+        number: str(reason)[:_MAX_TEXT] for number, reason in _numbered(logs.get("missing")).items()
+    }
+    controller = parse_controller(logs.get("controller"))
+    values: dict[int, NvmeLogValues] = {}
+    latency = None
+    times = []
+    for number, content in _numbered(logs.get("pages")).items():
+        try:
+            page = _page(content)
+            decoded = decode(number, page.data, controller)
+        except ParseError as e:
+            missing[number] = str(e)
+            continue
+        missing.pop(number, None)
+        if page.at is not None:
+            times.append(page.at)
+        if isinstance(decoded, DriveLatency):
+            latency = decoded
+        else:
+            values[number] = decoded
+    ordered = sorted(values, key=_rank)
+    return ParsedLogs(
+        combine(values[number] for number in ordered),
+        latency,
+        missing,
+        min(times, default=None),
+    )
+
+
+def parse_controller(described: object) -> Controller:
+    """Returns the controller that `encode_logs` described. Invalid parts are unknown."""
+    if not isinstance(described, Mapping):
+        return Controller()
+    version = described.get("nvme_version")
+    is_version = isinstance(version, list) and [type(part) for part in version] == [int, int]
+    return Controller(
+        _pci_id(described.get("vendor_id")),
+        _pci_id(described.get("subsystem_vendor_id")),
+        _text(described.get("model")),
+        _text(described.get("firmware")),
+        (version[0], version[1]) if is_version and isinstance(version, list) else None,
+    )
+
+
+def _rank(page: int) -> tuple[int, int]:
+    if page in _FIRST:
+        return 0, page
+    return (2, _LAST.index(page)) if page in _LAST else (1, page)
+
+
+def _numbered(described: object) -> dict[int, object]:
+    """Returns the members of an object whose keys are page numbers."""
+    if not isinstance(described, Mapping):
+        return {}
+    numbered: dict[int, object] = {}
+    for key, value in described.items():
+        if len(numbered) == _MAX_PAGES:
+            break
+        is_number = isinstance(key, str) and len(key) <= 3 and key.isascii() and key.isdecimal()
+        if is_number and int(key) <= 0xFF:
+            numbered[int(key)] = value
+    return numbered
+
+
+def _page(content: object) -> _Page:
+    """Returns the content of a page.
+
+    Raises:
+        ParseError: it has no valid content.
+    """
+    text = content.get("hex") if isinstance(content, Mapping) else None
+    if not isinstance(text, str) or len(text) > 2 * _MAX_PAGE_BYTES:
+        raise ParseError("the document has no valid content of the page")
+    try:
+        data = bytes.fromhex(text)
+    except ValueError as e:
+        raise ParseError("the content of the page in the document is not hexadecimal") from e
+    at = content.get("at") if isinstance(content, Mapping) else None
+    is_time = isinstance(at, int | float) and not isinstance(at, bool)
+    if is_time and isinstance(at, int | float) and abs(at) < 1e15 and math.isfinite(at):
+        return _Page(float(at), data)
+    return _Page(None, data)
+
+
+def _pci_id(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value <= 0xFFFF else None
+
+
+def _text(value: object) -> str:
+    return value[:_MAX_TEXT].strip() if isinstance(value, str) else ""
