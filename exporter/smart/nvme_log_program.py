@@ -123,7 +123,8 @@ def _send(
     address, length = data.buffer_info()
     words = word_10, word_11, 0, 0, 0, 0
     command = bytearray(_COMMAND.pack(opcode, 0, nsid, 0, 0, 0, address, 0, length, *words, 0, 0))
-    return fcntl.ioctl(descriptor, _ADMIN_COMMAND, command, True)
+    status: int = fcntl.ioctl(descriptor, _ADMIN_COMMAND, command, True)
+    return status
 
 
 def _print(line: str) -> None:

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
-#: The largest number of devices in an output, of characters of a text, and of a page in hexadecimal.
+#: The largest number of devices in an output, of characters of a text, and of a page in bytes.
 _MOST_DEVICES = 64
 _MOST_CHARACTERS = 200
-_MOST_HEX = 2 * 4096
+_MOST_BYTES = 4096
 
 
 @dataclass(slots=True)
@@ -13,7 +13,7 @@ class LogAnswers:
     """The answers of one device.
 
     identify: Identify Controller; None if it was not asked or not answered.
-    pages: the content of each page in hexadecimal.
+    pages: the content of each page.
     refused: the NVMe status of each page that the drive refused.
     failed: why the kernel did not return a page, as text for people.
     unanswered: the page whose answer is missing in the output; None if there is none.
@@ -21,7 +21,7 @@ class LogAnswers:
     """
 
     identify: bytes | None = None
-    pages: dict[int, str] = field(default_factory=dict)
+    pages: dict[int, bytes] = field(default_factory=dict)
     refused: dict[int, int] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
     unanswered: int | None = None
@@ -61,8 +61,8 @@ def _take(answers: LogAnswers, kind: str, rest: str) -> None:
         answers.unanswered = number
         return
     status = _number(value, 0x7FFF)
-    if kind == "page" and _from_hex(value) is not None:
-        answers.pages[number] = value
+    if kind == "page" and (content := _from_hex(value)) is not None:
+        answers.pages[number] = content
     elif kind == "status" and status is not None:
         answers.refused[number] = status
     elif kind == "error":
@@ -79,7 +79,7 @@ def _number(text: str, largest: int) -> int | None:
 
 
 def _from_hex(text: str) -> bytes | None:
-    if len(text) > _MOST_HEX:
+    if len(text) > 2 * _MOST_BYTES:
         return None
     try:
         return bytes.fromhex(text)

@@ -9,6 +9,7 @@ firmware: drives count refused commands as errors, and the kernel resets a drive
 are monotonic seconds, unless a name says otherwise.
 """
 
+import itertools
 import math
 import sys
 from collections.abc import Iterable
@@ -16,9 +17,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from exporter.drives.fields import Json
-from exporter.drives.nvme_logs.allowed_pages import LogPage, allowed_pages, supported_pages
-from exporter.drives.nvme_logs.controller import Controller, has_endurance_groups, identified
-from exporter.drives.nvme_logs.document import KEY, encode_logs
+from exporter.drives.nvme_logs.allowed_pages import (
+    SUPPORTED_PAGES,
+    LogPage,
+    allowed_pages,
+    supported_pages,
+)
+from exporter.drives.nvme_logs.controller import Controller
+from exporter.drives.nvme_logs.identify import parse_identify
+from exporter.drives.nvme_logs.log_encoding import LOGS_KEY, encode_logs
 from exporter.programs.child import End, Finished
 from exporter.programs.children import Children
 from exporter.smart import nvme_log_program
@@ -31,6 +38,9 @@ from exporter.smart.smartctl import Address
 LIMIT_SECONDS = 30.0
 _MOST_DRIVES = 16
 
+#: Pages are no longer used if none could be read for this number of intervals.
+_STALE_INTERVALS = 3
+
 #: A page that is refused with a status that allows a retry is asked for this many times.
 _MOST_TRIES = 3
 #: The bit "do not retry" of an NVMe status.
@@ -38,27 +48,30 @@ _DO_NOT_RETRY = 0x4000
 
 #: The types of smartctl for a drive of the kernel's NVMe driver.
 _TYPES = ("", "nvme")
-_SUPPORTED_LOG_PAGES = 0x00
 
 _PROGRAM = str(Path(nvme_log_program.__file__))
 
 
 @dataclass(frozen=True, slots=True)
 class LogBatch:
-    """Identifies a run of the program."""
+    """Identifies a run of the program. No two runs of a process have the same number."""
 
     number: int
 
 
+_NUMBERS = itertools.count(1)
+
+
 @dataclass(slots=True)
-class _Drive:
+class DriveLogs:
     """What is known of a drive.
 
     identity: its model, serial number and firmware. With another identity all is forgotten.
     due: when its pages are read next; infinity: never.
     controller: None before the drive was identified.
     wanted: the pages to read.
-    read: the time (Unix seconds) and the content in hexadecimal of each page that was read.
+    answered: when the drive last answered.
+    read: the time (Unix seconds) and the content of each page that was read.
     tries: how often each page was refused.
     missing: why a page has no new content.
     """
@@ -67,7 +80,8 @@ class _Drive:
     due: float = -math.inf
     controller: Controller | None = None
     wanted: tuple[LogPage, ...] = ()
-    read: dict[int, tuple[float, str]] = field(default_factory=dict)
+    answered: float = -math.inf
+    read: dict[int, tuple[float, bytes]] = field(default_factory=dict)
     tries: dict[int, int] = field(default_factory=dict)
     missing: dict[int, str] = field(default_factory=dict)
 
@@ -77,48 +91,54 @@ class _Drive:
             return ["identify"]
         return [f"{page.number}:{page.size_bytes}:{page.specific}" for page in self.wanted]
 
-    def never_again(self, number: int, reason: str) -> None:
+    def lose(self, number: int, reason: str, *, is_final: bool = False) -> None:
+        """Records why a page has no content. is_final: it is not asked for again."""
+        self.read.pop(number, None)
         self.missing[number] = reason
-        self.wanted = tuple(page for page in self.wanted if page.number != number)
+        if is_final:
+            self.wanted = tuple(page for page in self.wanted if page.number != number)
 
 
 class LogReading:
     """The log pages of all drives of a poller.
 
     interval_seconds: the time between two reads of a drive; 0: no page is read.
+    drives: what is known of each drive.
     """
 
     def __init__(self, interval_seconds: float) -> None:
         self._interval_seconds = interval_seconds
-        self._drives: dict[Address, _Drive] = {}
+        self.drives: dict[Address, DriveLogs] = {}
         self._ready: dict[Address, None] = {}
         self._batches: dict[LogBatch, list[Address]] = {}
-        self._number = 0
 
     def inherit(self, earlier: "LogReading") -> None:
         """Takes over what an earlier poller knows, so that no refused page is asked for again."""
         if self._interval_seconds:
-            self._drives, self._number = earlier._drives, earlier._number
+            self.drives = earlier.drives
 
     def keep(self, addresses: Iterable[Address]) -> None:
         """Forgets the drives with other addresses."""
         kept = set(addresses)
-        self._drives = {a: drive for a, drive in self._drives.items() if a in kept}
+        self.drives = {a: drive for a, drive in self.drives.items() if a in kept}
 
     def follow(self, document: PollDocument, now: float) -> PollDocument:
         """Notes whether pages of the drive are due. Returns the document with those read before."""
         if not self._interval_seconds or not _is_nvme(document):
             return document
         address, identity = document.address, _identity(document.report)
-        drive = self._drives.get(address)
+        drive = self.drives.get(address)
         if drive is None or drive.identity != identity:
-            drive = self._drives[address] = _Drive(identity)
+            drive = self.drives[address] = DriveLogs(identity)
         if drive.due <= now:
             self._ready[address] = None
-        if drive.controller is None:
+        if drive.controller is None and not drive.missing:
             return document
-        logs = encode_logs(drive.controller, drive.read, drive.missing)
-        return replace(document, report={**document.report, KEY: logs})
+        if now > drive.answered + _STALE_INTERVALS * self._interval_seconds:
+            for number in [*drive.read]:
+                drive.lose(number, "failed: the program that reads log pages does not run")
+        logs = encode_logs(drive.controller or Controller(), drive.read, drive.missing)
+        return replace(document, report={**document.report, LOGS_KEY: logs})
 
     def start(self, children: Children, now: float) -> None:
         """Starts the program for the drives that are due, unless it is running."""
@@ -128,19 +148,18 @@ class LogReading:
         arguments: list[str] = []
         for address in [*self._ready][:_MOST_DRIVES]:
             del self._ready[address]
-            drive = self._drives.get(address)
+            drive = self.drives.get(address)
             if drive is not None and (asks := drive.asks()):
                 # All drives are due at the same times, so that one program reads many drives.
                 drive.due = (math.floor(now / self._interval_seconds) + 1) * self._interval_seconds
                 batch.append(address)
                 arguments += (address.path, *asks)
         if batch:
-            self._number += 1
-            key = LogBatch(self._number)
+            key = LogBatch(next(_NUMBERS))
             self._batches[key] = batch
             children.start(key, [sys.executable, "-I", "-S", _PROGRAM, *arguments], LIMIT_SECONDS)
 
-    def finish(self, batch: LogBatch, finished: Finished, wall: float) -> None:
+    def finish(self, batch: LogBatch, finished: Finished, now: float, wall: float) -> None:
         """Stores what the program has read.
 
         finished: the result of the program.
@@ -150,14 +169,16 @@ class LogReading:
         was_ended = finished.end in (End.TIMED_OUT, End.STUCK)
         last = next(reversed(answers), None)
         for address in self._batches.pop(batch, []):
-            drive, answer = self._drives.get(address), answers.get(address.path)
+            drive, answer = self.drives.get(address), answers.get(address.path)
             if drive is None:
                 continue
             if answer is None:
-                # It was not asked, because the program was ended at a drive before this one.
-                drive.due = -math.inf if was_ended else drive.due
+                # The program was ended at a drive before this one.
+                if was_ended:
+                    self._ready[address] = None
                 continue
             was_unknown = drive.controller is None
+            drive.answered = now
             _store(drive, answer, wall)
             if was_ended and address.path == last:
                 _blame(drive, answer)
@@ -165,42 +186,46 @@ class LogReading:
                 self._ready[address] = None
 
 
-def _store(drive: _Drive, answer: LogAnswers, wall: float) -> None:
+def _store(drive: DriveLogs, answer: LogAnswers, wall: float) -> None:
     if answer.identify is not None:
-        controller = identified(answer.identify)
-        page = answer.pages.pop(_SUPPORTED_LOG_PAGES, None)
-        if controller is not None:
-            supported = None if page is None else supported_pages(bytes.fromhex(page))
-            groups = has_endurance_groups(answer.identify)
-            drive.controller = controller
-            drive.wanted = allowed_pages(controller, supported, endurance_groups=groups)
+        listed = answer.pages.get(SUPPORTED_PAGES.number)
+        supported = None if listed is None else supported_pages(listed)
+        if (found := parse_identify(answer.identify)) is not None:
+            drive.controller = found.controller
+            drive.wanted = allowed_pages(
+                found.controller,
+                supported,
+                endurance_groups=found.endurance_groups,
+                thermal_management=found.thermal_management,
+            )
+        return
+    if drive.controller is None:
+        drive.missing[SUPPORTED_PAGES.number] = f"failed: {answer.unusable}"
         return
     for number, content in answer.pages.items():
         drive.read[number] = wall, content
         drive.missing.pop(number, None)
         drive.tries.pop(number, None)
     for number, reason in answer.failed.items():
-        drive.missing[number] = f"not read: {reason}"
+        drive.lose(number, f"failed: {reason}")
     for number, status in answer.refused.items():
-        reason = f"refused by the drive: NVMe status {status & ~_DO_NOT_RETRY:#05x}"
+        reason = f"refused: NVMe status {status & ~_DO_NOT_RETRY:#05x}"
         tries = drive.tries[number] = drive.tries.get(number, 0) + 1
-        if status & _DO_NOT_RETRY or tries >= _MOST_TRIES:
-            drive.never_again(number, reason)
-        else:
-            drive.missing[number] = reason
+        drive.lose(number, reason, is_final=bool(status & _DO_NOT_RETRY) or tries >= _MOST_TRIES)
     if answer.unusable:
         for page in drive.wanted:
-            drive.missing[page.number] = f"not read: {answer.unusable}"
+            drive.lose(page.number, f"failed: {answer.unusable}")
 
 
-def _blame(drive: _Drive, answer: LogAnswers) -> None:
+def _blame(drive: DriveLogs, answer: LogAnswers) -> None:
     """Records that the program was ended while it waited for this drive."""
-    if answer.unanswered is None:
+    reason = f"timeout: no answer within {LIMIT_SECONDS:.0f} s; not asked for again"
+    if answer.unanswered is not None:
+        drive.lose(answer.unanswered, reason, is_final=True)
+    elif drive.controller is None:
         # It hangs in Identify Controller.
-        drive.due = drive.due if drive.controller else math.inf
-    else:
-        reason = f"no answer within {LIMIT_SECONDS:.0f} s; not asked for again"
-        drive.never_again(answer.unanswered, reason)
+        drive.missing[SUPPORTED_PAGES.number] = reason
+        drive.due = math.inf
 
 
 def _is_nvme(document: PollDocument) -> bool:

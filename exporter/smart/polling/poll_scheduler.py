@@ -320,7 +320,7 @@ class PollScheduler:
         """
         address = finished.key
         if isinstance(address, LogBatch):
-            self._logs.finish(address, finished, self._clock.wall())
+            self._logs.finish(address, finished, self._clock.monotonic(), self._clock.wall())
             return None
         if not isinstance(address, Address):
             self._scan = finished

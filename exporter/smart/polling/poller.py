@@ -63,7 +63,7 @@ class PollingPlan(Selection):
     processes: int = 8
     processes_per_adapter: int = 4
     rescan_seconds: float = 600.0
-    log_interval_seconds: float = 0.0
+    log_interval_seconds: float = 900.0
 
 
 class Poller:
