@@ -132,11 +132,11 @@ class LogReading:
             drive = self.drives[address] = DriveLogs(identity)
         if drive.due <= now:
             self._ready[address] = None
-        if drive.controller is None and not drive.missing:
-            return document
         if now > drive.answered + _STALE_INTERVALS * self._interval_seconds:
             for number in [*drive.read]:
                 drive.lose(number, "failed: the program that reads log pages does not run")
+        if not drive.read and not drive.missing:
+            return document
         logs = encode_logs(drive.controller or Controller(), drive.read, drive.missing)
         return replace(document, report={**document.report, LOGS_KEY: logs})
 
