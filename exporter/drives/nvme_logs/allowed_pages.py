@@ -67,13 +67,66 @@ def allowed_pages(
     pages = [_SMART_HEALTH] if thermal_management else []
     if endurance_groups and (supported is None or _ENDURANCE_GROUP.number in supported):
         pages.append(_ENDURANCE_GROUP)
-    if supported is not None and _OCP_SMART.number in supported:
-        # The GUID in the page tells whether it is that of OCP.
-        pages.append(_OCP_SMART)
-        if _OCP_LATENCY.number in supported and controller.vendor_id in _OCP_VENDORS:
-            pages.append(_OCP_LATENCY)
-    return tuple(pages)
+    allowed = _by_model(controller)
+    if supported is not None:
+        allowed = [*_by_list(controller, supported), *allowed]
+        allowed = [page for page in allowed if page.number in supported]
+    by_number = {page.number: page for page in (*pages, *allowed)}
+    return tuple(by_number.values())
 
 
-#: PCI vendor IDs of makers whose page C3h is known to be that of OCP, if the drive has C0h.
-_OCP_VENDORS = frozenset({0x1344})
+def _by_list(controller: Controller, supported: frozenset[int]) -> list[LogPage]:
+    """Returns the vendor pages that may be read because the drive lists them."""
+    # The GUID in the page tells whether C0h is that of OCP.
+    pages = [_OCP_SMART]
+    if _OCP_SMART.number in supported and controller.vendor_id in _OCP_LATENCY_VENDORS:
+        pages.append(_OCP_LATENCY)
+    return pages + list(_VENDOR_PAGES.get(controller.vendor_id or 0, ()))
+
+
+def _by_model(controller: Controller) -> list[LogPage]:
+    """Returns the vendor pages that a source states for the model."""
+    return [
+        page
+        for vendor, models, pages in _MODEL_PAGES
+        if controller.vendor_id == vendor and controller.model.startswith(models)
+        for page in pages
+    ]
+
+
+_ITEMS = LogPage(0xCA, 512, 0, "SMART attributes of the vendor")
+
+#: PCI vendor IDs of makers whose page C3h is the latency monitor of OCP if the drive has C0h:
+#: Micron, Samsung, Kioxia, Solidigm (illumos sys/nvme), Western Digital and SanDisk
+#: (linux-nvme/nvme-cli plugins/wdc). Page C3h of Memblaze and ScaleFlux has another content.
+_OCP_LATENCY_VENDORS = frozenset({0x1344, 0x144D, 0x1E0F, 0x025E, 0x1B96, 0x15B7})
+
+#: Vendor pages with a known layout that may be read if the drive lists them, keyed by PCI vendor
+#: ID: Intel, Solidigm, Memblaze, DapuStor and ScaleFlux (linux-nvme/nvme-cli plugins).
+_VENDOR_PAGES = {
+    0x8086: (_ITEMS,),
+    0x025E: (_ITEMS,),
+    0x1C5F: (_ITEMS,),
+    0x1E3B: (_ITEMS, LogPage(0xCB, 512, 0, "DapuStor extended SMART attributes")),
+    0xCC53: (_ITEMS, LogPage(0xC2, 512, 0, "ScaleFlux extended health")),
+}
+
+#: Vendor pages of models that do not have page 00h: PCI vendor ID, beginnings of the model, pages.
+#: Sources: Intel's product specifications of P3x00 and P4x10, and illumos solidigm_p5xxx.h; real
+#: pages in ristir/nvme-logpage-exporter (Kioxia, Samsung, Micron 7450); illumos micron_7300.h,
+#: micron_74x0.h, kioxia_cd8.h and wdc_sn840.h; facebook/CacheLib NandWritesTest (WUS4BB, Toshiba,
+#: Seagate).
+_MODEL_PAGES: tuple[tuple[int, tuple[str, ...], tuple[LogPage, ...]], ...] = (
+    (0x8086, ("INTEL SSDPE2M", "INTEL SSDPEDM", "INTEL SSDPE2K", "INTEL SSDPEDK"), (_ITEMS,)),
+    (0x8086, ("INTEL SSDPF2K",), (_ITEMS,)),
+    (0x025E, ("SOLIDIGM SSDPF2K", "INTEL SSDPF2K"), (_ITEMS,)),
+    (0x1179, ("KXD5",), (_ITEMS,)),
+    (0x1344, ("Micron_7300",), (LogPage(0xD0, 256, 0, "Micron extended SMART"),)),
+    (0x1344, ("Micron_7400",), (LogPage(0xE1, 256, 0, "Micron extended SMART"),)),
+    (0x1344, ("Micron_7450",), (_OCP_SMART, LogPage(0xE1, 256, 0, "Micron extended SMART"))),
+    (0x144D, ("SAMSUNG MZQL2",), (_OCP_SMART,)),
+    (0x1B96, ("WUS4BB",), (_OCP_SMART,)),
+    (0x1B96, ("WUS4BA", "WUS4C6"), (LogPage(0xC0, 512, 0, "Western Digital end of life"),)),
+    (0x1BB1, ("XM144",), (LogPage(0xC4, 512, 0, "Seagate extended SMART"),)),
+    (0x1E0F, ("KIOXIA KCD8",), (_OCP_SMART, _OCP_LATENCY)),
+)

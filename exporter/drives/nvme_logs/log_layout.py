@@ -88,6 +88,11 @@ def require_content(data: bytes, size: int, name: str) -> None:
             raise ParseError(f"{name}: empty: all bytes are {byte:02X}h")
 
 
+def has_guid(layout: LogLayout, data: bytes) -> bool:
+    """True if the page has the GUID of the layout, or if the layout has none."""
+    return layout.guid is None or data[layout.size - 16 : layout.size] == layout.guid
+
+
 def page_version(layout: LogLayout, data: bytes) -> int:
     """Returns the version of a page, after the checks of size, content, GUID and version.
 
@@ -97,7 +102,7 @@ def page_version(layout: LogLayout, data: bytes) -> int:
         ParseError: the page cannot be decoded; the message is the reason.
     """
     require_content(data, layout.size, layout.name)
-    if layout.guid is not None and data[layout.size - 16 : layout.size] != layout.guid:
+    if not has_guid(layout, data):
         raise ParseError(f"{layout.name}: another page: its GUID is not that of the specification")
     if layout.version is None:
         return 0

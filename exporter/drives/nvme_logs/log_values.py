@@ -79,8 +79,8 @@ class NvmeLogValues:
     temperature_max_celsius: highest temperature over the life of the drive (OCP 2.6, vendors).
     compression_ratio: host data divided by the flash that it takes, of the data that is stored
         now (ScaleFlux).
-    physical_used_bytes, physical_capacity_bytes: flash that is used, and that can be used
-        (ScaleFlux).
+    physical_capacity_bytes, physical_free_bytes: flash that can be used for host data, and what is
+        free of it (ScaleFlux).
     group_media_written_bytes: bytes written to the flash of endurance group 1 (page 09h).
     group_host_written_bytes: bytes that hosts have written to endurance group 1 (page 09h).
     group_used_ratio: used endurance of endurance group 1; 1 means used up (page 09h).
@@ -142,8 +142,8 @@ class NvmeLogValues:
     power_state_changes: int | None = None
     temperature_max_celsius: float | None = None
     compression_ratio: float | None = None
-    physical_used_bytes: int | None = None
     physical_capacity_bytes: int | None = None
+    physical_free_bytes: int | None = None
     group_media_written_bytes: int | None = None
     group_host_written_bytes: int | None = None
     group_used_ratio: float | None = None

@@ -6,8 +6,14 @@ linux-nvme/nvme-cli plugins/ocp.
 """
 
 from exporter.drives.nvme_logs.drive_latency import DriveLatency, LatencyBucket, SlowCommands
-from exporter.drives.nvme_logs.log_layout import LogField, LogLayout, page_version, read_layout
-from exporter.drives.nvme_logs.log_values import NvmeLogValues
+from exporter.drives.nvme_logs.log_layout import (
+    LogField,
+    LogLayout,
+    Values,
+    page_version,
+    read_layout,
+)
+from exporter.runtime.errors import ParseError
 
 #: The version of page C0h by the version of the specification: 1.0 has 2, 2.0 has 3, 2.5 has 4,
 #: 2.6 has 5 and 2.7 has 6.
@@ -97,8 +103,8 @@ _MINUTES_5 = 300.0
 _TIME_BYTES = 6
 
 
-def ocp_smart(data: bytes) -> NvmeLogValues:
-    """Returns the values of page C0h.
+def ocp_smart(data: bytes) -> Values:
+    """Returns the values of page C0h, keyed by the field of `NvmeLogValues`.
 
     Raises:
         ParseError: the page cannot be decoded; the message is the reason.
@@ -114,7 +120,7 @@ def ocp_smart(data: bytes) -> NvmeLogValues:
         values["endurance_estimate_bytes"] = estimate * _GB
     elif estimate < _ESTIMATE_BYTES_LIMIT:
         del values["endurance_estimate_bytes"]
-    return NvmeLogValues(**values)  # type: ignore[arg-type]
+    return values
 
 
 def ocp_latency(data: bytes) -> DriveLatency:
@@ -127,6 +133,9 @@ def ocp_latency(data: bytes) -> DriveLatency:
     has_latencies = bool(data[0] & 4)
     if not data[0] & 1:
         return DriveLatency(enabled=False, has_latencies=has_latencies)
+    thresholds = data[_THRESHOLDS : _THRESHOLDS + _BUCKETS]
+    if list(thresholds) != sorted(set(thresholds)):
+        raise ParseError(f"{OCP_LATENCY.name}: its thresholds do not increase: {thresholds.hex()}")
     window = _number(data, 4, 2)
     return DriveLatency(
         enabled=True,
