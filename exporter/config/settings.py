@@ -176,6 +176,10 @@ class SmartSettings:
     nvme_interval_seconds, interval_seconds: time between two polls of an NVMe drive, and of a SATA
     or SAS drive, 10 to 86400. SMART commands delay the I/O of SATA and SAS drives.
 
+    nvme_logs: read further log pages of NVMe drives, such as those of OCP and of the vendors.
+
+    nvme_log_interval_seconds: time between two reads of these pages, 10 to 86400.
+
     timeout_seconds: a smartctl process that runs longer is killed, 1 to 600.
 
     processes, processes_per_adapter: maximum number of concurrent smartctl processes on the host,
@@ -200,6 +204,8 @@ class SmartSettings:
     directory: Path = Path("/run/ssd-smart-agent")
     nvme_interval_seconds: float = 60.0
     interval_seconds: float = 900.0
+    nvme_logs: bool = True
+    nvme_log_interval_seconds: float = 900.0
     timeout_seconds: float = 30.0
     processes: int = 8
     processes_per_adapter: int = 4

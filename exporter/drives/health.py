@@ -7,6 +7,10 @@ mean zero.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from exporter.drives.nvme_logs.log_document import ParsedLogs
 
 
 class Protocol(str, Enum):
@@ -204,8 +208,8 @@ class DriveHealth:
     host_read, host_written: the bytes that the host has read and written.
     nand_written: the bytes that the drive has written to its flash.
     media_errors: the number of uncorrectable errors of the medium.
-    corrected_errors: the number of errors that a SCSI drive corrected, keyed by how: "ecc_fast",
-        "ecc_delayed" or "retry".
+    corrected_errors: the number of errors that the drive corrected, keyed by how: "ecc_fast",
+        "ecc_delayed" or "retry" of a SCSI drive, "soft_ecc" or "xor" of an NVMe drive.
     reallocated_sectors: the number of defective sectors or blocks that were replaced.
     pending_sectors: the number of sectors that cannot be read and are not yet replaced.
     program_failures, erase_failures: the number of failed program and erase operations.
@@ -228,6 +232,7 @@ class DriveHealth:
     rejected: the values that the drive reports but that are not used.
     sense_code: the additional sense code and its qualifier with which a SCSI drive reports an
         informational exception.
+    logs: the content of the log pages of an NVMe drive beyond the SMART log.
     """
 
     healthy: bool | None = None
@@ -267,6 +272,7 @@ class DriveHealth:
     unreadable: str = ""
     rejected: tuple[RejectedValue, ...] = ()
     sense_code: tuple[int, int] | None = None
+    logs: "ParsedLogs | None" = None
 
     @property
     def invalid_log(self) -> str:

@@ -17,6 +17,7 @@ from exporter.drives.health import (
     RejectionKind,
 )
 from exporter.drives.nvme import nvme_health
+from exporter.drives.nvme_logs.log_encoding import LOGS_KEY
 from exporter.drives.scsi import scsi_health
 from exporter.drives.smartctl_messages import (
     parse_exit_status,
@@ -87,7 +88,13 @@ def _sense_code(fields: Fields) -> tuple[int, int] | None:
 
 def _protocol_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
     if identity.protocol is Protocol.NVME:
-        return nvme_health(fields)
+        health = nvme_health(fields)
+        if fields.get(LOGS_KEY) is None:
+            return health
+        # Imported only if it is used, because the daemon's memory is limited.
+        from exporter.drives.nvme_log_health import with_logs  # noqa: PLC0415
+
+        return with_logs(health, fields.report)
     if identity.protocol is Protocol.ATA:
         return ata_health(fields, identity)
     if identity.protocol is Protocol.SCSI:

@@ -8,6 +8,7 @@ from exporter.families import (
     cpu_families,
     device_families,
     disk_families,
+    nvme_log_families,
     own_families,
     probe_families,
     smart_families,
@@ -18,6 +19,7 @@ from exporter.families.desc import MetricDesc
 SUBJECTS: tuple[tuple[str, ModuleType], ...] = (
     ("Identity, topology, state", device_families),
     ("SMART", smart_families),
+    ("Log pages of NVMe drives", nvme_log_families),
     ("Block I/O", disk_families),
     ("CPU and pressure", cpu_families),
     ("fio probes", probe_families),

@@ -128,8 +128,8 @@ HOST_WRITTEN = MetricDesc(
 )
 NAND_WRITTEN = MetricDesc(
     "ssd_smart_nand_written_bytes_total",
-    "Bytes that the drive has written to its flash (ATA attributes). Divided by the host "
-    "writes of the same day or longer, it is the write amplification.",
+    "Bytes that the drive has written to its flash (ATA attributes, NVMe OCP and vendor logs). "
+    "Divided by the host writes of the same day or longer, it is the write amplification.",
     _DRIVE,
     "counter",
 )
@@ -142,16 +142,18 @@ MEDIA_ERRORS = MetricDesc(
 )
 CORRECTED_ERRORS = MetricDesc(
     "ssd_smart_corrected_errors_total",
-    "Errors of reads, writes and verifications that a SAS drive corrected (SCSI error counter "
-    "log). Fast ECC is normal operation and counts millions; growth of method='retry', which is "
-    "rereads and rewrites, announces uncorrectable errors.",
+    "Errors that the drive corrected (SCSI error counter log, NVMe OCP and vendor logs). Fast and "
+    "soft ECC is normal operation and counts millions; growth of method='retry', which is rereads "
+    "and rewrites, or 'xor', which is data computed from other dies, announces uncorrectable "
+    "errors.",
     (*_DRIVE, "method"),
     "counter",
 )
 REALLOCATED = MetricDesc(
     "ssd_smart_reallocated_sectors_total",
     "Sectors or blocks that the drive replaced with spare ones (ATA attributes, SCSI grown "
-    "defect list). Some are normal on flash, but accelerating growth is not.",
+    "defect list, NVMe OCP and vendor logs). Some are normal on flash, but accelerating growth is "
+    "not.",
     _DRIVE,
     "counter",
 )
@@ -163,19 +165,20 @@ PENDING = MetricDesc(
 )
 PROGRAM_FAILURES = MetricDesc(
     "ssd_smart_program_failures_total",
-    "Failed program operations of the flash (ATA attributes).",
+    "Failed program operations of the flash (ATA attributes, NVMe OCP and vendor logs).",
     _DRIVE,
     "counter",
 )
 ERASE_FAILURES = MetricDesc(
     "ssd_smart_erase_failures_total",
-    "Failed erase operations of the flash (ATA attributes).",
+    "Failed erase operations of the flash (ATA attributes, NVMe OCP and vendor logs).",
     _DRIVE,
     "counter",
 )
 INTERFACE_ERRORS = MetricDesc(
     "ssd_smart_interface_errors_total",
-    "Transmission errors between host and drive (SATA CRC errors, SAS link errors). The cause "
+    "Transmission errors between host and drive (SATA CRC errors, SAS link errors, CRC errors of "
+    "the PCIe link in NVMe vendor logs). The cause "
     "is a cable or backplane, not the flash. The count never decreases: alert on growth "
     "only.",
     _DRIVE,
@@ -263,8 +266,8 @@ POWER_MODE = MetricDesc(
 )
 PLP_HEALTHY = MetricDesc(
     "ssd_smart_plp_healthy",
-    "1 if the power-loss protection passes the drive's own check, 0 if not (NVMe critical "
-    "warning, ATA attributes). At 0, a power failure loses the data in the write cache.",
+    "1 if the power-loss protection passes the drive's own check, 0 if not (NVMe critical warning "
+    "and OCP log, ATA attributes). At 0, a power failure loses the data in the write cache.",
     _DRIVE,
 )
 ATTRIBUTE_RAW = MetricDesc(

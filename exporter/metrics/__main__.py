@@ -7,7 +7,7 @@ has the whole HELP texts.
 import re
 import sys
 
-from exporter.families import catalogue, compat_families, smartctl_families
+from exporter.families import catalogue, compat_families, nvme_log_families, smartctl_families
 from exporter.families.desc import MetricDesc
 from exporter.metrics.client_library import go_float
 
@@ -23,20 +23,20 @@ drive with its role.
 """
 _OVERVIEW = """\
 Each metric family in one sentence. [The reference](docs/metrics.md) has types, sources, buckets and
-caveats, and the families of other exporters."""
+caveats, the families of data-centre NVMe drives, and those of other exporters."""
 _REFERENCE = (
     "All metric families, with sources and caveats; [METRICS](../METRICS.md) is the short form."
 )
 
-#: The subjects of other projects, which the reference lists only.
-_FOREIGN = (compat_families, smartctl_families)
+#: The subjects that the reference lists only: of other projects, and of some drives only.
+_IN_REFERENCE_ONLY = (nvme_log_families, compat_families, smartctl_families)
 
 
 def overview() -> str:
     """Returns the text of METRICS.md."""
     parts = [_HEAD.format(of=_OVERVIEW, docs="docs/")]
     for title, subject in catalogue.SUBJECTS:
-        if subject not in _FOREIGN:
+        if subject not in _IN_REFERENCE_ONLY:
             parts.append(f"\n## {title}\n\n| family | labels | meaning |\n|---|---|---|\n")
             parts.extend(
                 f"| `{desc.name}` | {_labels(desc)} | {first_sentence(desc.help)} |\n"

@@ -277,6 +277,11 @@ def _several_series(health: DriveHealth, labels: tuple[str, str]) -> Iterator[Sa
         yield metrics.FAILURE_CAUSE(1, *labels, cause.value)
     for reason, count in Counter(each.kind.value for each in health.rejected).items():
         yield metrics.REJECTED(count, *labels, reason)
+    if health.logs is not None:
+        # Imported only if it is used, because the daemon's memory is limited.
+        from exporter.metrics.nvme_log_samples import log_samples  # noqa: PLC0415
+
+        yield from log_samples(health.logs, labels)
 
 
 def _predictions(drive: WatchedDrive, labels: tuple[str, str]) -> Iterator[Sample]:

@@ -48,7 +48,8 @@ class Finished:
     end: how the run ended.
     status: the exit status, or the negative number of the signal that ended the child. None means
         that the child still exists (`STUCK`), that it was not started, or that the status was lost.
-    output, errors: the bytes on standard output and standard error; empty if dropped.
+    output, errors: the bytes on standard output and standard error; empty if there was too much. Of
+        a child that still exists, they are those up to now.
     seconds: the duration of the run.
     message: why the child did not exit by itself, as text for people; else empty.
     """

@@ -314,6 +314,7 @@ class SystemChildren:
 
     def _give_up(self, child: Child, now: float, why: str) -> None:
         child.stage = Stage.GIVEN_UP
+        output, errors = (b"".join(chunks) for chunks in child.chunks)
         for chunks in child.chunks:
             chunks.clear()
         child.max_output_bytes = 0
@@ -322,7 +323,7 @@ class SystemChildren:
         message = (
             f"{child.program} (process {child.pid}) has not ended after {seconds:.0f} s and {why}"
         )
-        self._done.append(Finished(child.key, End.STUCK, seconds=seconds, message=message))
+        self._done.append(Finished(child.key, End.STUCK, None, output, errors, seconds, message))
 
     def _collect(self, child: Child) -> None:
         if not child.has_ended():

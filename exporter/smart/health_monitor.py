@@ -43,6 +43,7 @@ from exporter.smart.presence import HostContext, empty_devices
 from exporter.wear.wear_recorder import WearRecorder
 
 if TYPE_CHECKING:
+    from exporter.smart.polling.poll_scheduler import Handover
     from exporter.smart.polling.poller import Poller
     from exporter.wear.wear_history import WearHistory
 
@@ -226,7 +227,7 @@ class DocumentSource:
         self._proc = proc
         self._new_poller = new_poller
         self._poller: Poller | None = None
-        self._children: Children | None = None
+        self._handover: Handover | None = None
         self._is_stale = False
         #: The lock that a thread holds while it wakes or replaces the poller.
         self._waking = threading.Lock()
@@ -304,9 +305,9 @@ class DocumentSource:
     def close(self) -> None:
         """Ends the running processes within a bounded time. The state of the drives is kept."""
         self._close_poller()
-        if self._children is not None:
-            self._children.close()
-            self._children = None
+        if self._handover is not None:
+            self._handover.children.close()
+            self._handover = None
 
     def _poll(self) -> None:
         if self._is_stale:
@@ -314,8 +315,8 @@ class DocumentSource:
             self._close_poller()
         if self._poller is None:
             poller = self._new_poller()
-            if self._children is not None:
-                poller.inherit(self._children)
+            if self._handover is not None:
+                poller.inherit(self._handover)
             self._poller = poller
         # If the directory exists, an agent may start at any time. This process and the agent would
         # then both poll the drives. The shorter step limits this to one heartbeat interval.
@@ -328,7 +329,7 @@ class DocumentSource:
         with self._waking:
             poller, self._poller = self._poller, None
         if poller is not None:
-            self._children = poller.hand_over()
+            self._handover = poller.hand_over()
 
     def _heartbeat(self) -> Heartbeat | None:
         """Returns the agent's heartbeat (its list of drives), which shows that the agent runs.

@@ -24,6 +24,7 @@ def of(settings: Settings) -> PollingPlan:
         processes=smart.processes,
         processes_per_adapter=smart.processes_per_adapter,
         rescan_seconds=smart.rescan_seconds,
+        log_interval_seconds=smart.nvme_log_interval_seconds if smart.nvme_logs else 0.0,
         include=smart.include,
         exclude=smart.exclude,
         drives=tuple((drive.path, drive.type) for drive in smart.drive),
@@ -36,7 +37,8 @@ def shared(settings: Settings) -> tuple[PollingPlan, tuple[Address, ...]]:
 
     Both processes may poll at the same time. The plan is that of the daemon, without the drives
     behind bridges on which smartctl must not be killed. On such a bridge, two smartctl processes
-    may disturb each other's commands.
+    may disturb each other's commands. Log pages are not read, because only the daemon or the agent
+    knows which of them the drives have refused.
     """
     daemon_plan = of(settings)
     root, kept = settings.path.rootfs, []
@@ -53,7 +55,9 @@ def shared(settings: Settings) -> tuple[PollingPlan, tuple[Address, ...]]:
     # `off` excludes the path for all device types: another type would use the same bridge.
     off = {address.path: Override(off=True) for address in excluded}
     overrides = {**daemon_plan.overrides, **off}
-    plan = replace(daemon_plan, drives=tuple(kept), overrides=overrides)
+    plan = replace(
+        daemon_plan, drives=tuple(kept), overrides=overrides, log_interval_seconds=0.0
+    )
     return plan, tuple(dict.fromkeys(excluded))
 
 

@@ -4,7 +4,8 @@
    drive's answers. Where there is no such file the command is refused. Nothing else of the program
    is changed.
 
-   NVMe, numbers decimal: identify-CNS to Identify, log-LID to Get Log Page.
+   NVMe, numbers decimal: identify-CNS to Identify, log-LID to Get Log Page. Each Get Log Page adds a
+   line to commands: the opcode, dword 10 as page, flags and length, and dword 11, hexadecimal.
 
    SCSI, numbers hexadecimal: inquiry, vpd-PAGE, log-PAGE-SUBPAGE, mode-PAGE (to MODE SENSE(6)),
    capacity-10, capacity-16, defects, sense.
@@ -67,10 +68,23 @@ static ssize_t stored(const char *name, void *buffer, size_t size, off_t offset)
     return got;
 }
 
+static void note(const struct nvme_admin_cmd *command) {
+    char path[4096], line[64];
+    const uint32_t word = command->cdw10;
+    snprintf(path, sizeof path, "%s/commands", getenv("DRIVE_SHIM_DIRECTORY"));
+    int size = snprintf(line, sizeof line, "%02x %08x|%04x|%08x %08x\n", command->opcode,
+                        word & 0xff, word & 0xff00, word & 0xffff0000, command->cdw11);
+    int file = open_real(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (file < 0) return;
+    if (write(file, line, size) != size) abort();
+    close(file);
+}
+
 static int nvme(struct nvme_admin_cmd *command) {
     int is_log = command->opcode == GET_LOG_PAGE;
     char name[64];
     if (command->opcode != IDENTIFY && !is_log) return INVALID_FIELD;
+    if (is_log && getenv("DRIVE_SHIM_DIRECTORY") != NULL) note(command);
     snprintf(name, sizeof name, "%s-%u", is_log ? "log" : "identify", command->cdw10 & 0xff);
     void *buffer = (void *)(uintptr_t)command->addr;
     command->result = 0;

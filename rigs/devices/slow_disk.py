@@ -102,14 +102,18 @@ class SlowDisk:
 
     def read_bytes(self) -> int:
         """Returns the number of bytes read since the device was created."""
-        return self._sectors(2) * 512
+        return self._counter(2) * 512
+
+    def writes(self) -> int:
+        """Returns the number of writes completed since the device was created."""
+        return self._counter(4)
 
     def written_bytes(self) -> int:
         """Returns the number of bytes written since the device was created."""
-        return self._sectors(6) * 512
+        return self._counter(6) * 512
 
-    def _sectors(self, field: int) -> int:
-        """Returns a number of sectors of 512 bytes: https://docs.kernel.org/block/stat.html."""
+    def _counter(self, field: int) -> int:
+        """Returns a counter of the kernel: https://docs.kernel.org/block/stat.html."""
         return int(Path("/sys/block", self.device, "stat").read_text().split()[field])
 
 

@@ -46,11 +46,14 @@ class Span:
     """Measurements over some seconds, by sysbench and by the page.
 
     writes_per_second, await_seconds: of the device; await is that of writes.
+    writes: by the page. kernel_writes: by the kernel, over a shorter and over a longer time.
     """
 
     transactions_per_second: float
     writes_per_second: float
     await_seconds: float
+    writes: float
+    kernel_writes: tuple[int, int]
 
     @property
     def transaction_seconds(self) -> float:
@@ -64,10 +67,15 @@ class Span:
         )
 
 
-def span(daemon: Daemon, work: Writers, device: str) -> Span:
+def span(daemon: Daemon, work: Writers, disk: SlowDisk) -> Span:
+    device, counts = disk.device, [disk.writes()]
     before, done = daemon.next_page(), len(work.per_second())
     begun = time.monotonic()
-    after = daemon.next_page(SECONDS)
+    counts.append(disk.writes())
+    daemon.next_page(SECONDS - 1)
+    counts.append(disk.writes())
+    after = daemon.next_page()
+    counts.append(disk.writes())
     seconds = time.monotonic() - begun
 
     def grown(name: str) -> float:
@@ -75,7 +83,13 @@ def span(daemon: Daemon, work: Writers, device: str) -> Span:
 
     writes = grown("ssd_disk_writes_completed_total")
     waited = grown("ssd_disk_write_time_seconds_total")
-    return Span(fmean(work.per_second()[done:]), writes / seconds, waited / writes)
+    return Span(
+        fmean(work.per_second()[done:]),
+        writes / seconds,
+        waited / writes,
+        writes,
+        (counts[2] - counts[1], counts[3] - counts[0]),
+    )
 
 
 def turned(daemon: Daemon, device: str, verdict: str) -> tuple[Page, float]:
@@ -100,17 +114,17 @@ def test_the_verdict_matches_a_slow_database(place: Path, tmp_path: Path) -> Non
         daemon = stack.enter_context(Daemon(tmp_path, ALL_BUT_RAM))
 
         turned(daemon, device, "none")
-        quick = span(daemon, work, device)
+        quick = span(daemon, work, disk)
         assert ["none"] == daemon.page().verdict(device)
 
         disk.throttle(write_iops=WRITE_IOPS)
         page, after_seconds = turned(daemon, device, "device")
-        slow = span(daemon, work, device)
+        slow = span(daemon, work, disk)
         assert ["device"] == daemon.page().verdict(device)
 
         disk.free()
         freed_after_seconds = turned(daemon, device, "none")[1]
-        freed = span(daemon, work, device)
+        freed = span(daemon, work, disk)
         assert ["none"] == daemon.page().verdict(device)
         assert [] == daemon.complaints
 
@@ -124,8 +138,11 @@ def test_the_verdict_matches_a_slow_database(place: Path, tmp_path: Path) -> Non
     assert freed.transactions_per_second > 5 * slow.transactions_per_second
     assert slow.await_seconds > 5 * quick.await_seconds
     assert slow.await_seconds > 5 * freed.await_seconds
-    # The limit of the disk; the layer below merges writes.
-    assert pytest.approx(WRITE_IOPS, rel=0.35) == slow.writes_per_second
+    for each in (quick, slow, freed):
+        assert each.kernel_writes[0] <= each.writes <= each.kernel_writes[1]
+    # The limit applies to requests of the layer below, and to the control group of the database
+    # only. With 300 writes/s allowed, 325 to 427 were seen.
+    assert 0.65 * WRITE_IOPS < slow.writes_per_second < quick.writes_per_second / 5
     # The four threads wait for the redo log in turn, which waits behind pages in the queue.
     assert slow.await_seconds / 5 < slow.transaction_seconds < slow.await_seconds * 5
 

@@ -143,7 +143,8 @@ class Host:
                 sysfs=self._place / "sys",
                 rootfs=self._place / "rootfs",
             ),
-            smart=replace(settings.smart, source=SmartSource.EXEC),
+            # A recording has outputs of smartctl, and no log pages.
+            smart=replace(settings.smart, source=SmartSource.EXEC, nvme_logs=False),
             # process_* metrics would describe the process that runs the tests.
             collector={**settings.collector, "process": False, "smart": self._has_smartctl},
         )

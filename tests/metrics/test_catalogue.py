@@ -47,6 +47,9 @@ UNITLESS = {
     "ssd_smart_critical_warning",
     "ssd_smart_failure_cause",
     "ssd_smart_rejected_values",
+    "ssd_smart_log_missing",
+    "ssd_smart_thermal_throttling_level",
+    "ssd_smart_offline_dies",
     "ssd_smart_pending_sectors",
     "ssd_smart_self_test_passed",
     "ssd_smart_exit_bit",
@@ -68,7 +71,8 @@ UNITLESS = {
 #: Counters of things that have no unit.
 COUNTED = re.compile(
     r"_(completed|merged|requests|errors|timeouts|dropped|times_squeezed|samples|gaps|softirqs"
-    r"|softirqs_by_cpu|events|polls|runs|skipped|sectors|failures|entries|cycles|shutdowns)_total$"
+    r"|softirqs_by_cpu|events|polls|runs|skipped|sectors|failures|entries|cycles|shutdowns"
+    r"|writes)_total$"
 )
 
 LABELS = {
@@ -78,7 +82,7 @@ LABELS = {
     *("mode", "cpu", "vector", "cgroup", "service", "collector", "reason"),
     *("version", "python", "smartctl", "fio", "kernel"),
     *("sensor", "level", "warning", "bit", "bound", "method", "issue", "id", "attribute"),
-    *("prefailure", "port"),
+    *("prefailure", "port", "log", "area", "min_seconds"),
     *("result", "command", "idle", "pool", "state", "action"),
     *("profile", "stat", "period", "phase", "engine", "rw", "bs", "iodepth", "numjobs"),
     *("direct", "fsync", "file_bytes", "fio_version"),

@@ -49,16 +49,22 @@ def supported_pages(data: bytes) -> frozenset[int]:
 
 
 def allowed_pages(
-    controller: Controller, supported: frozenset[int] | None, *, endurance_groups: bool
+    controller: Controller,
+    supported: frozenset[int] | None,
+    *,
+    endurance_groups: bool,
+    thermal_management: bool,
 ) -> tuple[LogPage, ...]:
-    """Returns the pages that may be read, each once. Page 02h is always the first.
+    """Returns the pages that may be read, each once.
 
     controller: the identity of the drive.
     supported: the page numbers that page 00h lists (`supported_pages`); None if the drive does not
         have page 00h.
     endurance_groups: whether the drive has endurance groups (Identify Controller, CTRATT bit 4).
+    thermal_management: whether the drive has a host-controlled thermal management (HCTMA bit 0).
+        Only its counters are used of page 02h.
     """
-    pages = [_SMART_HEALTH]
+    pages = [_SMART_HEALTH] if thermal_management else []
     if endurance_groups and (supported is None or _ENDURANCE_GROUP.number in supported):
         pages.append(_ENDURANCE_GROUP)
     allowed = _by_model(controller)

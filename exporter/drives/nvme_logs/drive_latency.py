@@ -47,6 +47,11 @@ class LatencyBucket:
     write: SlowCommands
     deallocate: SlowCommands
 
+    def commands(self, operation: str) -> SlowCommands:
+        """Returns the commands of one of `OPERATIONS`."""
+        commands: SlowCommands = getattr(self, operation)
+        return commands
+
 
 @dataclass(frozen=True, slots=True)
 class DriveLatency:
@@ -66,3 +71,12 @@ class DriveLatency:
     static: tuple[LatencyBucket, ...] = ()
     active_seconds: float = 0.0
     window_seconds: float | None = None
+
+    def slowest(self, operation: str) -> SlowCommands | None:
+        """Returns the slowest command of both windows; None if no latency is known."""
+        known = [
+            commands
+            for bucket in (*self.active, *self.static)
+            if (commands := bucket.commands(operation)).latency_seconds is not None
+        ]
+        return max(known, key=lambda commands: commands.latency_seconds or 0.0, default=None)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import NamedTuple
 
 from exporter.drives.fields import Fields
@@ -25,6 +26,18 @@ _MAX_TIME = 1e15
 _FIRST, _LAST = (0xC0,), (0x09, 0x02)
 
 
+class MissingReason(str, Enum):
+    """Names why a page has no values. The values are those of a label.
+
+    The reader of the pages begins its reasons with the name of one of the first three.
+    """
+
+    REFUSED = "refused"  # by the drive
+    TIMEOUT = "timeout"  # the drive did not answer
+    FAILED = "failed"  # the kernel did not read the page
+    INVALID = "invalid"  # the content is not that of the page
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedLogs:
     """The content of the log pages of a drive.
@@ -39,6 +52,12 @@ class ParsedLogs:
     latency: DriveLatency | None = None
     missing: Mapping[int, str] = field(default_factory=dict)
     at: float | None = None
+
+    def reason(self, page: int) -> MissingReason:
+        """Returns why a page has no values. It must be in `missing`."""
+        first, _, _ = self.missing[page].partition(":")
+        known = MissingReason.REFUSED, MissingReason.TIMEOUT, MissingReason.FAILED
+        return next((each for each in known if each.value == first), MissingReason.INVALID)
 
 
 class _Page(NamedTuple):

@@ -16,6 +16,7 @@ from exporter.runtime.clock import Clock
 from exporter.runtime.errors import CommandError
 from exporter.runtime.threads import WakePipe
 from exporter.smart import smartctl
+from exporter.smart.polling.log_reading import LogBatch, LogReading
 from exporter.smart.polling.poll_document import PollDocument, poll_document
 from exporter.smart.polling.poll_timing import AdapterQueue, DueQueue, PolledDrive, State, Target
 from exporter.smart.smartctl import Address, Logs
@@ -45,12 +46,27 @@ class PollSettings:
     slowest_retry_seconds: the longest interval of a drive that does not answer in time. Each poll
         that takes too long doubles the drive's interval, up to this value.
     daily_seconds: the interval at which the error and self-test logs are read too.
+    log_interval_seconds: the interval at which log pages of NVMe drives are read, as in
+        `LogReading`.
     """
 
     processes: int = 8
     processes_per_adapter: int = 4
     slowest_retry_seconds: float = 3600.0
     daily_seconds: float = 86_400.0
+    log_interval_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """What the next scheduler of the drives takes over.
+
+    children: runs the processes, and still tracks those that could not be ended.
+    logs: what is known of the log pages.
+    """
+
+    children: Children
+    logs: LogReading
 
 
 class PollScheduler:
@@ -73,6 +89,7 @@ class PollScheduler:
         self._clock = clock
         self._program = program
         self._settings = settings
+        self._logs = LogReading(settings.log_interval_seconds)
         self._drives: dict[Address, PolledDrive] = {}
         self._active: dict[Address, PolledDrive] = {}
         self._due = DueQueue[Address]()
@@ -120,6 +137,7 @@ class PollScheduler:
         for address in old.keys() - self._drives.keys():
             old[address].wanted = False
             self._due.drop(address)
+        self._logs.keep(self._drives)
 
     def start_scan(self, limit_seconds: float, kind: str = SCAN) -> bool:
         """Starts a scan, which runs at the same time as the polls.
@@ -203,6 +221,7 @@ class PollScheduler:
 
     def _round(self, until: float, gather: float) -> list[Finished]:
         self._start_due()
+        self._logs.start(self._children, self._clock.monotonic())
         due = -math.inf if self._queue.can_take else self._due.soonest()
         if due is not None:
             until = min(until, max(due, self._children.next_start))
@@ -232,23 +251,21 @@ class PollScheduler:
             for address, drive in self._active.items()
         )
 
-    def inherit(self, children: Children) -> None:
-        """Takes over the processes of an earlier scheduler. Call it before the first `step`."""
+    def inherit(self, earlier: Handover) -> None:
+        """Takes over from an earlier scheduler. Call it before the first `step`."""
         self._children.close()
-        self._children = children
+        self._children = earlier.children
+        self._logs.inherit(earlier.logs)
 
-    def hand_over(self) -> Children:
-        """Ends the running processes within a bounded time.
-
-        Returns the object that runs the processes. It still tracks those that could not be ended.
-        """
+    def hand_over(self) -> Handover:
+        """Ends the running processes within a bounded time."""
         self._children.end_all()
         self._wake.close()
-        return self._children
+        return Handover(self._children, self._logs)
 
     def close(self) -> None:
         """Ends the running processes within a bounded time."""
-        self.hand_over().close()
+        self.hand_over().children.close()
 
     def _start_due(self) -> None:
         now = self._clock.monotonic()
@@ -298,10 +315,13 @@ class PollScheduler:
     def _finish(self, finished: Finished) -> PollDocument | None:
         """Handles a process that has ended: stores the result of a scan, or reschedules the drive.
 
-        Returns the poll document; None for a scan, a removed drive, or a poll that is repeated with
-        another form of output.
+        Returns the poll document; None for a scan, for log pages, for a removed drive, or for a
+        poll that is repeated with another form of output.
         """
         address = finished.key
+        if isinstance(address, LogBatch):
+            self._logs.finish(address, finished, self._clock.monotonic(), self._clock.wall())
+            return None
         if not isinstance(address, Address):
             self._scan = finished
             self._scanning.discard(str(finished.key))
@@ -324,7 +344,7 @@ class PollScheduler:
             drive.state = State.STUCK
         else:
             self._reschedule(drive)
-        return document if drive.wanted else None
+        return self._logs.follow(document, self._clock.monotonic()) if drive.wanted else None
 
     def _reschedule(self, drive: PolledDrive, *, is_due: bool = False) -> None:
         """Schedules the next poll of a drive whose process has gone.

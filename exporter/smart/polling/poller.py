@@ -18,7 +18,7 @@ from exporter.smart import addressing, discovery, smartctl
 from exporter.smart.discovery import Candidate, Selection
 from exporter.smart.polling.poll_document import HEARTBEAT_SECONDS, Heartbeat, PollDocument
 from exporter.smart.polling.poll_history import PollHistory
-from exporter.smart.polling.poll_scheduler import PollScheduler, PollSettings
+from exporter.smart.polling.poll_scheduler import Handover, PollScheduler, PollSettings
 from exporter.smart.polling.poll_timing import Target
 from exporter.smart.polling.scanner import Scanner
 from exporter.smart.smartctl import Address
@@ -53,6 +53,7 @@ class PollingPlan(Selection):
     processes, processes_per_adapter: the largest number of smartctl processes that run at a time,
         in total and for the drives of one host adapter.
     rescan_seconds: the interval of the scans for drives.
+    log_interval_seconds: the interval at which log pages of NVMe drives are read; 0: never.
     """
 
     program: str = "smartctl"
@@ -62,6 +63,7 @@ class PollingPlan(Selection):
     processes: int = 8
     processes_per_adapter: int = 4
     rescan_seconds: float = 600.0
+    log_interval_seconds: float = 900.0
 
 
 class Poller:
@@ -94,7 +96,11 @@ class Poller:
         self._on_document = on_document
         self._on_heartbeat = on_heartbeat
         self._heartbeat_seconds = heartbeat_seconds
-        settings = PollSettings(plan.processes, plan.processes_per_adapter)
+        settings = PollSettings(
+            plan.processes,
+            plan.processes_per_adapter,
+            log_interval_seconds=plan.log_interval_seconds,
+        )
         self._scheduler = PollScheduler(children, clock, plan.program, settings)
         self._nodes = DeviceNodes()
         self._scanner = Scanner(self._scheduler, clock, sys=sys, root=root)
@@ -171,16 +177,15 @@ class Poller:
         elif self._clock.monotonic() >= self._next_heartbeat:
             self._send_heartbeat()
 
-    def inherit(self, children: Children) -> None:
-        """Takes over the processes that an earlier poller handed over. Call it before `step`."""
-        self._scheduler.inherit(children)
+    def inherit(self, earlier: Handover) -> None:
+        """Takes over what an earlier poller handed over. Call it before `step`."""
+        self._scheduler.inherit(earlier)
 
-    def hand_over(self) -> Children:
+    def hand_over(self) -> Handover:
         """Ends the running processes within a bounded time.
 
-        Returns the object that runs the processes. It still tracks those that must not or cannot be
-        killed. The next poller of the drives must `inherit` it, so that it starts no second process
-        for these drives.
+        The result still tracks those that must not or cannot be killed. The next poller of the
+        drives must `inherit` it, so that it starts no second process for these drives.
         """
         return self._scheduler.hand_over()
 

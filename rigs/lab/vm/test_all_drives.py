@@ -36,7 +36,7 @@ def checked(host: Host) -> Checked:
 
 def test_check_succeeds_and_explains_missing_smart(checked: Checked) -> None:
     assert 0 == checked.status, checked
-    assert "SSD OK - 13 drives, 5 without SMART" == checked.summary
+    assert "SSD OK - 14 drives, 5 without SMART" == checked.summary
     for serial in _WITH_SMART:
         assert [] == checked.texts(serial)
     for serial in _WITHOUT_SMART:

@@ -1,7 +1,8 @@
 """Condition of a drive, read from a JSON file that may change at any time."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -9,12 +10,20 @@ from pathlib import Path
 class Condition:
     """Identity and health, with field names of NVM Express Base Specification 2.0.
 
+    vendor_id: the PCI vendor ID; the default is that of virtual devices.
     bad_blocks: logical blocks that cannot be read; each try counts as a media error more.
     health_delay_seconds: how long the drive thinks before it gives its health log.
     read_delay_seconds: how long a read takes at least.
+    log_pages: further log pages in hexadecimal, keyed by their number in decimal. Shorter ones end
+        with zeros. They are listed as supported.
+    listed_log_pages: log pages that are listed as supported as well, but refused.
+    log_delays_seconds: how long the drive thinks before it gives a log page, keyed by its number.
+    nand_write_ratio: bytes written to flash per byte that the host wrote, in log page C0h; 0: the
+        page is as in `log_pages`.
     """
 
     serial: str
+    vendor_id: int = 0x1AF4
     model: str = "LAB SOFTWARE NVME"
     firmware: str = "LAB1.0"
     warning_celsius: int = 80
@@ -32,9 +41,15 @@ class Condition:
     media_errors: int = 0
     warning_temperature_minutes: int = 0
     critical_temperature_minutes: int = 0
+    thermal_management_transitions: tuple[int, int] = (0, 0)
+    thermal_management_seconds: tuple[int, int] = (0, 0)
     bad_blocks: tuple[int, ...] = ()
     health_delay_seconds: float = 0.0
     read_delay_seconds: float = 0.0
+    log_pages: Mapping[str, str] = field(default_factory=dict)
+    listed_log_pages: tuple[int, ...] = ()
+    log_delays_seconds: Mapping[str, float] = field(default_factory=dict)
+    nand_write_ratio: float = 0.0
 
 
 def read(path: Path) -> Condition:

@@ -22,7 +22,7 @@ _GET_LOG, _IDENTIFY, _SET_FEATURES, _GET_FEATURES, _EVENT, _KEEP_ALIVE = 2, 6, 9
 _FLUSH, _WRITE, _READ, _DATASET_MANAGEMENT = 0, 1, 2, 9
 _TEMPERATURE, _NUMBER_OF_QUEUES = 4, 7
 _UNDER = 1 << 20
-_ERROR_LOG, _HEALTH_LOG, _FIRMWARE_LOG = 1, 2, 3
+_SUPPORTED_LOGS, _ERROR_LOG, _HEALTH_LOG, _FIRMWARE_LOG, _OCP_LOG = 0, 1, 2, 3, 0xC0
 
 #: Status codes with the bit "do not retry".
 _INVALID_OPCODE, _INVALID_FIELD, _INVALID_LOG = 0x4001, 0x4002, 0x4109
@@ -37,7 +37,7 @@ class Drive:
         self._name = name
         self._data = mmap.mmap(-1, _BYTES)
         self._configuration = 0
-        self._read_bytes = self._written_bytes = self._failed = 0
+        self._read_bytes = self._written_bytes = self._failed = self._refused = 0
 
     def serve(self, connection: Connection) -> None:
         """Processes the commands of a connection until its end."""
@@ -77,10 +77,11 @@ class Drive:
         if command.opcode == _IDENTIFY:
             self._identify(connection, command, now)
         elif command.opcode == _GET_LOG:
-            is_health = command.words[0] & 0xFF == _HEALTH_LOG
+            which = command.words[0] & 0xFF
+            seconds = now.log_delays_seconds.get(str(which), 0.0)
             # Other commands, such as keep-alive, are processed meanwhile.
             _later(
-                now.health_delay_seconds if is_health else 0.0,
+                now.health_delay_seconds if which == _HEALTH_LOG else seconds,
                 lambda: self._log(connection, command, now),
             )
         elif command.opcode in (_SET_FEATURES, _GET_FEATURES):
@@ -111,10 +112,19 @@ class Drive:
                 read_bytes=self._read_bytes,
                 written_bytes=self._written_bytes,
                 failed=self._failed,
+                refused=self._refused,
             )
         elif which in (_ERROR_LOG, _FIRMWARE_LOG):
             log = b""
+        elif which == _SUPPORTED_LOGS:
+            log = pages.supported_logs(now)
+        elif str(which) in now.log_pages:
+            log = bytes.fromhex(now.log_pages[str(which)])
+            if which == _OCP_LOG and now.nand_write_ratio:
+                nand_bytes = int(self._written_bytes * now.nand_write_ratio)
+                log = nand_bytes.to_bytes(16, "little") + log[16:]
         else:
+            self._refused += 1
             connection.respond(command, _INVALID_LOG)
             return
         connection.give(command, log[start : start + size].ljust(size, b"\0"))

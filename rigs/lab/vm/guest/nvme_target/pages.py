@@ -46,8 +46,8 @@ class _Fields:
 def controller(condition: Condition, name: bytes, size: int) -> bytes:
     """Identify Controller. `name` is the NQN, `size` the capacity in bytes."""
     found = _Fields(_PAGE_BYTES)
-    found.number(0, 2, 0x1AF4)  # VID, of virtual devices
-    found.number(2, 2, 0x1AF4)
+    found.number(0, 2, condition.vendor_id)
+    found.number(2, 2, condition.vendor_id)
     found.text(4, 20, condition.serial)
     found.text(24, 40, condition.model)
     found.text(64, 8, condition.firmware)
@@ -58,11 +58,13 @@ def controller(condition: Condition, name: bytes, size: int) -> bytes:
     found.number(258, 1, 3)  # ACL
     found.number(259, 1, 3)  # AERL
     found.number(260, 1, 0b10)  # FRMW: one slot
-    found.number(261, 1, 0b0100)  # LPA: the log's length is 32 bits
+    # LPA: the log's length is 32 bits; page 00h lists the pages
+    found.number(261, 1, 0b10_0100)
     found.number(266, 2, condition.warning_celsius + KELVIN)
     found.number(268, 2, condition.critical_celsius + KELVIN)
     found.number(280, 16, size)  # TNVMCAP
     found.number(320, 2, 10)  # KAS: keep-alives each second
+    found.number(322, 2, 1)  # HCTMA: the host can set the limits of the thermal management
     found.number(512, 1, 0x66)  # SQES
     found.number(513, 1, 0x44)  # CQES
     found.number(514, 2, _QUEUE_ENTRIES)  # MAXCMD
@@ -97,8 +99,18 @@ def descriptors(serial: str) -> bytes:
     return struct.pack("<BBxx16s", 3, 16, name).ljust(_PAGE_BYTES, b"\0")
 
 
-def health(condition: Condition, *, read_bytes: int, written_bytes: int, failed: int) -> bytes:
-    """Log page 2 including the work since start."""
+def supported_logs(condition: Condition) -> bytes:
+    """Log page 0: four bytes for each page, of which bit 0 means supported."""
+    found = _Fields(1024)
+    for number in (0, 1, 2, 3, *map(int, condition.log_pages), *condition.listed_log_pages):
+        found.number(4 * number, 4, 1)
+    return bytes(found)
+
+
+def health(
+    condition: Condition, *, read_bytes: int, written_bytes: int, failed: int, refused: int
+) -> bytes:
+    """Log page 2 including the work since start. refused: commands, which are logged as errors."""
     found = _Fields(512)
     found.number(0, 1, condition.critical_warning)
     found.number(1, 2, condition.temperature_celsius + KELVIN)
@@ -111,7 +123,10 @@ def health(condition: Condition, *, read_bytes: int, written_bytes: int, failed:
     found.number(128, 16, condition.power_on_hours)
     found.number(144, 16, condition.unsafe_shutdowns)
     found.number(160, 16, condition.media_errors + failed)
-    found.number(176, 16, failed)  # entries of the error log
+    found.number(176, 16, failed + refused)  # entries of the error log
     found.number(192, 4, condition.warning_temperature_minutes)
     found.number(196, 4, condition.critical_temperature_minutes)
+    for level in range(2):
+        found.number(216 + 4 * level, 4, condition.thermal_management_transitions[level])
+        found.number(224 + 4 * level, 4, condition.thermal_management_seconds[level])
     return bytes(found)

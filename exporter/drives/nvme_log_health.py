@@ -1,0 +1,68 @@
+"""Adds the values of log pages to the health of an NVMe drive. Pure."""
+
+from dataclasses import replace
+
+from exporter.drives.fields import Json
+from exporter.drives.health import DriveHealth, UnitSource, WrittenBytes
+from exporter.drives.nvme_logs.log_document import parse_logs
+from exporter.drives.nvme_logs.log_values import NvmeLogValues
+
+#: The least health of a capacitor in percent with which a shutdown is safe (OCP Datacenter NVMe SSD
+#: Specification, SMART-20).
+_LEAST_CAPACITOR_PERCENT = 1
+#: Page 09h counts in units of 10^9 bytes.
+_GROUP_UNIT_BYTES = 10**9
+
+
+def with_logs(health: DriveHealth, report: Json) -> DriveHealth:
+    """Returns the health with the content of the log pages that the report contains.
+
+    A value that SATA and SAS drives have with the same meaning is in the same field.
+
+    report: the report of smartctl, with the key `LOGS_KEY`.
+    """
+    logs = parse_logs(report)
+    values = logs.values
+    return replace(
+        health,
+        logs=logs,
+        nand_written=_nand_written(values),
+        reallocated_sectors=_sum(
+            values.bad_blocks, values.bad_user_blocks, values.bad_system_blocks
+        ),
+        program_failures=_sum(values.program_failures, values.system_program_failures),
+        erase_failures=_sum(values.erase_failures, values.system_erase_failures),
+        interface_errors=values.link_crc_errors,
+        corrected_errors={
+            method: count
+            for method, count in (
+                ("soft_ecc", values.soft_ecc_errors),
+                ("xor", values.xor_recoveries),
+            )
+            if count is not None
+        },
+        plp_healthy=_plp_healthy(health.plp_healthy, values.capacitor_health_percent),
+    )
+
+
+def _nand_written(values: NvmeLogValues) -> WrittenBytes | None:
+    if values.nand_written_bytes:
+        unit = values.nand_written_unit_bytes or 1
+        return WrittenBytes(values.nand_written_bytes, unit, UnitSource.STANDARD)
+    if values.group_media_written_bytes:
+        return WrittenBytes(
+            values.group_media_written_bytes, _GROUP_UNIT_BYTES, UnitSource.STANDARD
+        )
+    return None
+
+
+def _plp_healthy(by_warning: bool | None, capacitor_percent: int | None) -> bool | None:
+    """Returns whether the protection works; None if the drive does not say."""
+    if by_warning is False or capacitor_percent is None:
+        return by_warning
+    return capacitor_percent >= _LEAST_CAPACITOR_PERCENT
+
+
+def _sum(*counts: int | None) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None

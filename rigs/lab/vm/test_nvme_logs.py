@@ -1,0 +1,114 @@
+"""Log pages of a data-centre drive: write amplification, refusals, and a page that hangs."""
+
+import struct
+
+from rigs.lab.vm import drives
+from rigs.lab.vm.host import Host, device, up
+from tests.end_to_end.page import Page
+
+SERIAL = drives.SOFT_LOGS
+_MICRON = 0x1344
+_OCP_SMART, _OCP_LATENCY = 0xC0, 0xC3
+_OCP_GUID = bytes.fromhex("c5afd514c97c6f4f9ca4f2bfea2810af")
+
+#: The drive writes this many bytes to its flash for each byte that the host writes.
+_RATIO = 2.5
+_WRITTEN_BYTES = 8 << 20
+
+#: Longer than the time limit of the program that reads the pages and the time to end it, and
+#: shorter than the timeout of the kernel.
+_HANG_SECONDS = 50.0
+
+
+def ocp_page() -> bytes:
+    """Page C0h, version 3: a capacitor at 120 %, 7 bad blocks, 3 PCIe errors."""
+    page = bytearray(512)
+    struct.pack_into("<QQ", page, 0, 1 << 30, 0)
+    page[32:38] = (7).to_bytes(6, "little")
+    struct.pack_into("<H", page, 38, 99)
+    struct.pack_into("<Q", page, 104, 3)
+    struct.pack_into("<H", page, 128, 120)
+    struct.pack_into("<H", page, 494, 3)
+    page[496:512] = _OCP_GUID
+    return bytes(page)
+
+
+def has_logs(page: Page) -> bool:
+    return list(page.find("ssd_smart_capacitor_health_ratio", serial=SERIAL)) != []
+
+
+def begin(host: Host, **fields: object) -> Page:
+    """Makes it a data-centre drive, and lets the agent identify it again."""
+    host.set(
+        SERIAL,
+        vendor_id=_MICRON,
+        log_pages={str(_OCP_SMART): ocp_page().hex()},
+        listed_log_pages=[],
+        log_delays_seconds={},
+        nand_write_ratio=_RATIO,
+        **fields,
+    )
+    host.restart_agent()
+    return host.await_page(has_logs)
+
+
+def test_write_amplification_is_that_of_the_drive(host: Host) -> None:
+    before = begin(host)
+    assert 1.2 == before.value("ssd_smart_capacitor_health_ratio", serial=SERIAL)
+    assert 7 == before.value("ssd_smart_reallocated_sectors_total", serial=SERIAL)
+    assert 1 == before.value("ssd_smart_plp_healthy", serial=SERIAL)
+    assert [] == list(before.find("ssd_smart_log_missing", serial=SERIAL))
+    path = f"/dev/{device(before, SERIAL)}"
+    host.machine.output(
+        *("dd", "if=/dev/zero", f"of={path}", "bs=1M", f"count={_WRITTEN_BYTES >> 20}"),
+        "oflag=direct",
+    )
+
+    def nand(page: Page) -> float:
+        return page.value("ssd_smart_nand_written_bytes_total", serial=SERIAL)
+
+    after = host.await_page(lambda page: nand(page) - nand(before) == _RATIO * _WRITTEN_BYTES)
+    host_bytes = "ssd_smart_host_written_bytes_total"
+    written = after.value(host_bytes, serial=SERIAL) - before.value(host_bytes, serial=SERIAL)
+    # The drive counts in units of 512,000 bytes.
+    assert abs(written - _WRITTEN_BYTES) <= 512_000
+
+
+def test_a_refused_page_is_asked_for_once(host: Host) -> None:
+    entries = "ssd_smart_error_log_entries_total"
+    host.set(SERIAL, listed_log_pages=[_OCP_LATENCY])
+    before = host.page().value(entries, serial=SERIAL)
+    host.restart_agent()
+
+    def is_refused(page: Page) -> bool:
+        return [({"log": "0xc3", "reason": "refused"}, 1.0)] == [
+            ({name: labels[name] for name in ("log", "reason")}, value)
+            for labels, value in page.find("ssd_smart_log_missing", serial=SERIAL)
+        ]
+
+    page = host.await_page(lambda page: has_logs(page) and is_refused(page))
+    polls = page.value("ssd_smart_polls_total", serial=SERIAL, result="success")
+    page = host.await_page(
+        lambda page: (
+            page.value("ssd_smart_polls_total", serial=SERIAL, result="success") >= polls + 3
+        )
+    )
+    assert before + 1 == page.value(entries, serial=SERIAL)
+    assert [] == host.check().texts(SERIAL)
+
+
+def test_a_page_that_hangs_costs_only_itself(host: Host) -> None:
+    host.set(SERIAL, listed_log_pages=[], log_delays_seconds={str(_OCP_SMART): _HANG_SECONDS})
+    host.restart_agent()
+    page = host.await_page(
+        lambda page: [] != [*page.find("ssd_smart_log_missing", serial=SERIAL, reason="timeout")],
+        seconds=90,
+    )
+    assert {1.0} == set(up(page).values())
+    assert 38 == page.value("ssd_smart_temperature_celsius", serial=SERIAL, sensor="drive")
+    # Page 02h, which is read before it, has its values.
+    events = "ssd_smart_thermal_throttling_events_total"
+    assert 0 == page.value(events, serial=SERIAL, level="heavy")
+    assert not has_logs(page)
+    host.set(SERIAL, log_delays_seconds={})
+    begin(host)
