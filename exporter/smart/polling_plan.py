@@ -55,9 +55,7 @@ def shared(settings: Settings) -> tuple[PollingPlan, tuple[Address, ...]]:
     # `off` excludes the path for all device types: another type would use the same bridge.
     off = {address.path: Override(off=True) for address in excluded}
     overrides = {**daemon_plan.overrides, **off}
-    plan = replace(
-        daemon_plan, drives=tuple(kept), overrides=overrides, log_interval_seconds=0.0
-    )
+    plan = replace(daemon_plan, drives=tuple(kept), overrides=overrides, log_interval_seconds=0.0)
     return plan, tuple(dict.fromkeys(excluded))
 
 
