@@ -17,12 +17,14 @@ from typing import TextIO, cast
 from exporter.commands import check, check_table
 from exporter.commands.registry import Command
 from exporter.config.settings import Settings
+from exporter.drives.nvme_logs.controller import Controller
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.reading import read_details, read_values
-from exporter.reading.read_input import STANDARD_INPUT, Document, Stream, documents
+from exporter.reading import raw_log, read_details, read_values
+from exporter.reading.input_file import STANDARD_INPUT, Stream, file_bytes
+from exporter.reading.read_input import Document, documents
 from exporter.reading.read_values import ReadDrive
 from exporter.report.formatting import encodable, has_colour, terminal_width
-from exporter.runtime.errors import ConfigError
+from exporter.runtime.errors import ConfigError, ParseError, ReadError
 from exporter.runtime.printable import printable, with_control_characters
 from exporter.smart.drive_problems import Answers, CheckThresholds
 
@@ -59,6 +61,46 @@ def run(
     if as_json:
         return _write_json(found, out)
     return _write_text(found, out)
+
+
+def run_log(
+    files: Sequence[str],
+    page: int,
+    controller: Controller,
+    *,
+    as_json: bool,
+    out: TextIO,
+    standard_input: Stream,
+) -> int:
+    """Prints the values in raw log pages, one per file. Returns 0, or 1 if one cannot be read.
+
+    files: paths; "-" is standard input. Without a file, standard input is read.
+    page: the log page identifier. controller: what is known of the drive.
+    as_json: print one JSON object per page, each on a line of its own.
+    """
+    status = 0
+    width = terminal_width(_DEFAULT_WIDTH, _MIN_WIDTH, _MAX_WIDTH)
+    for file in files or [STANDARD_INPUT]:
+        name = "standard input" if file == STANDARD_INPUT else file
+        try:
+            data = raw_log.page_bytes(file_bytes(file, standard_input, raw_log.MAX_FILE_BYTES))
+            rows = raw_log.log_rows(page, data, controller)
+        except (ParseError, ReadError) as e:
+            status = _UNREADABLE
+            plain = {"input": {"file": file}, "error": str(e)}
+            text = f"{name}: could not be read: {e}\n"
+        else:
+            plain = {"input": {"file": file}, **raw_log.plain_log(page, rows)}
+            text = read_details.pairs([(row.name, row.text) for row in rows], width)
+            text = f"{name}, log page {page:02X}h\n{text}"
+        shown = f"{json.dumps(plain, allow_nan=False)}\n" if as_json else printable_lines(text)
+        out.write(encodable(shown, out))
+    return status
+
+
+def printable_lines(text: str) -> str:
+    """Returns the lines of a text without characters that are not printable."""
+    return "\n".join(printable(line) for line in text.split("\n"))
 
 
 def _read(
@@ -155,6 +197,40 @@ def _add_arguments(p: argparse.ArgumentParser) -> None:
     p.add_argument(
         "--json", action="store_true", help="print one JSON object per document, one per line"
     )
+    p.add_argument(
+        "--log",
+        metavar="PAGE",
+        type=_log_page,
+        help="read one raw NVMe log page per FILE instead, such as 0xc0: binary, or the hex dump of"
+        " `smartctl -l nvmelog` or `nvme get-log`",
+    )
+    p.add_argument(
+        "--vendor",
+        metavar="ID",
+        type=_vendor_id,
+        help="PCI vendor ID of the drive, such as 0x8086, if --log is a page of the vendor",
+    )
+    p.add_argument(
+        "--model", default="", help="model of the drive, if the layout of --log depends on it"
+    )
+
+
+def _log_page(text: str) -> int:
+    return _number(text, 0xFF, "a log page such as 0xc0")
+
+
+def _vendor_id(text: str) -> int:
+    return _number(text, 0xFFFF, "a PCI vendor ID such as 0x8086")
+
+
+def _number(text: str, maximum: int, kind: str) -> int:
+    try:
+        number = int(text, 0) if len(text) <= 8 else -1
+    except ValueError:
+        number = -1
+    if not 0 <= number <= maximum:
+        raise argparse.ArgumentTypeError(f"not {kind}: {printable(text)}")
+    return number
 
 
 def _run(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -166,11 +242,23 @@ def _run(settings: Settings, arguments: argparse.Namespace) -> int:
             raise ConfigError("standard input is closed", "name a FILE")
         if sys.stdin.isatty():
             sys.stderr.write("reading standard input; Ctrl-D ends it\n")
+    standard_input = cast("Stream", sys.stdin.buffer if is_open else io.BytesIO())
+    if arguments.log is not None:
+        return run_log(
+            arguments.files,
+            arguments.log,
+            Controller(vendor_id=arguments.vendor, model=arguments.model),
+            as_json=arguments.json,
+            out=sys.stdout,
+            standard_input=standard_input,
+        )
+    if arguments.vendor is not None or arguments.model:
+        raise ConfigError("--vendor and --model describe a raw page", "add --log PAGE")
     return run(
         arguments.files,
         as_json=arguments.json,
         out=sys.stdout,
-        standard_input=cast("Stream", sys.stdin.buffer if is_open else io.BytesIO()),
+        standard_input=standard_input,
     )
 
 

@@ -15,8 +15,10 @@ All temperatures are in kelvin.
 from collections.abc import Iterator, Mapping, Sequence
 
 from exporter.drives.fields import Json
+from exporter.drives.nvme_logs.log_encoding import LOGS_KEY
 from exporter.drives.smartctl_text.text_lines import Report, put
 from exporter.reading.document_part import DocumentPart
+from exporter.reading.nvme_cli_logs import log_report
 from exporter.runtime.errors import ReadError
 
 #: The form of a document that was converted.
@@ -24,6 +26,8 @@ FORM = "nvme-cli"
 
 #: The commands whose output is converted, and the keys by which it is recognized.
 _SMART_LOG, _ID_CTRL, _SELF_TEST_LOG = "smart-log", "id-ctrl", "self-test-log"
+#: The commands that print a log page of OCP or of a vendor (`nvme_cli_logs`), with its number.
+_LOG_PAGE = "log page "
 _KEYS: Mapping[str, frozenset[str]] = {
     _SMART_LOG: frozenset({"critical_warning", "temperature", "avail_spare", "percent_used"}),
     _ID_CTRL: frozenset({"vid", "sn", "mn", "fr"}),
@@ -52,6 +56,13 @@ _SAME = (
     *("power_on_hours", "unsafe_shutdowns", "media_errors", "num_err_log_entries"),
     *("warning_temp_time", "critical_comp_time"),
 )
+#: The counters of the thermal management, with the names of smartctl after 7.5.
+_RENAMED_THERMAL = {
+    "thm_temp1_trans_count": "thermal_mgmt_temperature_1_transition_count",
+    "thm_temp2_trans_count": "thermal_mgmt_temperature_2_transition_count",
+    "thm_temp1_total_time": "thermal_mgmt_temperature_1_total_time",
+    "thm_temp2_total_time": "thermal_mgmt_temperature_2_total_time",
+}
 #: The largest number of temperature sensors in the log.
 _MAX_SENSORS = 8
 #: The number of entries in the self-test log.
@@ -116,7 +127,7 @@ class _DriveDocuments:
         """Adds a document. report: the document in the structure of smartctl's JSON."""
         before = None if self._part is None else self._part.report
         first = part if self._part is None else self._part
-        self._part = first._replace(form=FORM, report={**(before or {}), **report})
+        self._part = first._replace(form=FORM, report=_merged(before or {}, report))
         self.commands.append(command)
 
     def take(self) -> Iterator[DocumentPart]:
@@ -128,7 +139,26 @@ class _DriveDocuments:
 
 def _command(document: Json) -> str:
     """Returns the command of nvme-cli that printed the document; empty if it is another one."""
-    return next((name for name, keys in _KEYS.items() if keys <= document.keys()), "")
+    command = next((name for name, keys in _KEYS.items() if keys <= document.keys()), "")
+    logs = None if command else log_report(document)
+    return command if logs is None else _LOG_PAGE + ",".join(_mapping(logs["pages"]))
+
+
+def _merged(before: Json, report: Report) -> Report:
+    """Returns a report with the content of both. Of the controller, `nvme id-ctrl` is used."""
+    merged: Report = {**before, **report}
+    logs = [part[LOGS_KEY] for part in (before, report) if LOGS_KEY in part]
+    if len(logs) == 2:
+        first, second = (each if isinstance(each, Mapping) else {} for each in logs)
+        pages = {**_mapping(first.get("pages")), **_mapping(second.get("pages"))}
+        controllers = [_mapping(each.get("controller")) for each in (first, second)]
+        named = [each for each in controllers if each.get("model")] or controllers
+        merged[LOGS_KEY] = {"controller": named[0], "pages": pages, "missing": {}}
+    return merged
+
+
+def _mapping(value: object) -> Json:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _converted(command: str, document: Json) -> Report:
@@ -137,6 +167,8 @@ def _converted(command: str, document: Json) -> Report:
         report[_HEALTH_LOG] = _health_log(document)
     elif command == _ID_CTRL:
         _put_identity(report, document)
+    elif command.startswith(_LOG_PAGE):
+        report[LOGS_KEY] = log_report(document)
     else:
         report["nvme_self_test_log"] = {"table": _self_tests(document)}
     return report
@@ -147,7 +179,8 @@ def _health_log(document: Json) -> Report:
     log: Report = {
         "critical_warning": warning.get("value") if isinstance(warning, Mapping) else warning
     }
-    for key, name in (*_RENAMED.items(), *((key, key) for key in _SAME)):
+    same = ((key, key) for key in _SAME)
+    for key, name in (*_RENAMED.items(), *_RENAMED_THERMAL.items(), *same):
         put(log, document.get(key), name)
     put(log, _celsius(document.get("temperature")), "temperature")
     sensors = [
@@ -169,6 +202,20 @@ def _put_identity(report: Report, document: Json) -> None:
     version = document.get("ver")
     if isinstance(version, int) and version:
         put(report, f"{version >> 16}.{version >> 8 & 0xFF}", "nvme_version", "string")
+    major_minor = (
+        [version >> 16, version >> 8 & 0xFF] if isinstance(version, int) and version else None
+    )
+    report[LOGS_KEY] = {
+        "controller": {
+            "vendor_id": document["vid"],
+            "subsystem_vendor_id": document.get("ssvid"),
+            "model": document["mn"],
+            "firmware": document["fr"],
+            "nvme_version": major_minor,
+        },
+        "pages": {},
+        "missing": {},
+    }
     for key, level in _LIMITS:
         put(report, _celsius(document.get(key)), "nvme_composite_temperature_threshold", level)
 

@@ -110,6 +110,18 @@ def _label(metric: str) -> str:
     return metric.replace("_", " ")
 
 
+def amount(name: str, value: float) -> str:
+    """Returns the value with the unit that the end of its name states, such as `_bytes`."""
+    if name.endswith(("_percent", "_normalized")):
+        return f"{value:,.0f} %"
+    return _quantity(name, value)
+
+
+def pairs(rows: Iterable[tuple[str, str]], width: int) -> str:
+    """Returns names and values in two columns. width: the maximum width in characters."""
+    return "".join(_table([(name, value, "") for name, value in rows], width))
+
+
 def _quantity(metric: str, value: float) -> str:
     """Returns the value with the unit that the name of the metric states."""
     name = metric.removesuffix("_total")

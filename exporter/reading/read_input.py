@@ -1,48 +1,34 @@
 """Reads saved output of smartctl from files or standard input, one document after the other.
 
 A document is the output of smartctl for one drive, as JSON or text. A file may contain several
-documents of both forms. The JSON of nvme-cli is read too (`nvme_cli`). At most two documents are in
-memory at a time: the current one, and the previous one if both may be joined.
+documents of both forms. The JSON of nvme-cli is read too (`nvme_cli`), and its text of some log
+pages (`nvme_cli_logs`). At most two documents are in memory at a time: the current one, and the
+previous one if both may be joined.
 
 A line that begins with "{" starts a JSON document. smartctl's banner ("smartctl 7.3 ...") starts a
 text. So a document that cannot be read does not affect the next one. Files that gzip has compressed
 are read too.
 """
 
-import gzip
-import io
-import os
-import stat
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from exporter.drives.fields import Json
 from exporter.drives.smartctl_text.text_report import is_banner, parse_text
-from exporter.reading import nvme_cli
+from exporter.reading import nvme_cli, nvme_cli_logs
 from exporter.reading.document_part import DocumentPart as _Part
 from exporter.reading.document_part import is_introduction, json_after_text, unknown_text
+from exporter.reading.input_file import STANDARD_INPUT, Stream, decompressed, opened
 from exporter.report.formatting import quantity
 from exporter.runtime.errors import ParseError, ReadError
 from exporter.smart.smartctl import decoded, with_other_text
-
-if TYPE_CHECKING:
-    Stream: TypeAlias = io.BufferedReader[Any]
-else:
-    Stream = io.BufferedReader
-
-#: The name of standard input on the command line.
-STANDARD_INPUT = "-"
 
 #: How often it is tested whether a line "}" ends a JSON document. In the output of smartctl it is
 #: the first such line. The limit bounds the time for other documents.
 _MAX_END_TESTS = 100
 
-#: The size of the reads of a file, in bytes. A document has about 10 KB.
-_BUFFER_BYTES = 1 << 16
-
-_GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 #: The keys of which smartctl's JSON contains at least one.
@@ -110,7 +96,7 @@ def documents(
     limits = limits or InputLimits()
     number = 0
     try:
-        stream = standard_input if file == STANDARD_INPUT else _opened(file)
+        stream = standard_input if file == STANDARD_INPUT else opened(file)
     except ReadError as e:
         yield Document(file, 1, 1, error=str(e))
         return
@@ -128,41 +114,6 @@ def documents(
         yield Document(file, 1, 1, error="empty: it contains no document")
 
 
-def _opened(path: str) -> Stream:
-    """Opens a regular file.
-
-    Raises:
-        ReadError: the file cannot be opened, or it is not a regular file.
-    """
-    try:
-        # A FIFO would block, and opening some devices has effects. So the type is tested first.
-        _require_regular(os.stat(path))
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-    except (OSError, ValueError) as e:
-        reason = e.strerror if isinstance(e, OSError) else str(e)
-        raise ReadError(f"cannot be opened: {reason}") from e
-    try:
-        _require_regular(os.fstat(descriptor))
-    except ReadError:
-        os.close(descriptor)
-        raise
-    return io.BufferedReader(io.FileIO(descriptor, "rb"), _BUFFER_BYTES)
-
-
-def _require_regular(status: os.stat_result) -> None:
-    if stat.S_ISREG(status.st_mode):
-        return
-    kinds = (
-        (stat.S_ISDIR, "a directory: name the files in it"),
-        (stat.S_ISFIFO, "a pipe (FIFO): pass it as standard input, with -"),
-        (stat.S_ISSOCK, "a socket"),
-        (stat.S_ISBLK, "a device: save the output of `smartctl -x --json` for it, and read that"),
-        (stat.S_ISCHR, "a device: name a file, or - for standard input"),
-    )
-    kind = next((words for test, words in kinds if test(status.st_mode)), "of an unknown type")
-    raise ReadError(f"not a regular file but {kind}")
-
-
 def _lines(stream: Stream, limits: InputLimits) -> Iterator[_Line]:
     """Yields the lines of a stream with their line ends.
 
@@ -171,7 +122,7 @@ def _lines(stream: Stream, limits: InputLimits) -> Iterator[_Line]:
     """
     size = number = 0
     try:
-        source = _decompressed(stream)
+        source = decompressed(stream)
         while content := source.readline(limits.line_bytes + 1):
             number += 1
             size += len(content)
@@ -191,12 +142,6 @@ def _lines(stream: Stream, limits: InputLimits) -> Iterator[_Line]:
     except (OSError, EOFError, zlib.error) as e:
         reason = getattr(e, "strerror", None) or str(e)
         raise ReadError(f"cannot be read after line {number}: {reason}") from e
-
-
-def _decompressed(stream: Stream) -> Stream:
-    if stream.peek(len(_GZIP_MAGIC))[: len(_GZIP_MAGIC)] == _GZIP_MAGIC:
-        return io.BufferedReader(gzip.GzipFile(fileobj=stream), _BUFFER_BYTES)
-    return stream
 
 
 class _Assembly:
@@ -288,6 +233,8 @@ def _form_at_start(content: bytes | None) -> str:
         return ""
     if content.startswith(b"{"):
         return "json"
+    if nvme_cli_logs.is_log_text(content[:100].decode("utf-8", "replace")):
+        return "text"
     is_start = content.lstrip().startswith(b"smartctl ")
     return "text" if is_start and is_banner(content.decode("utf-8", "replace")) else ""
 
@@ -363,6 +310,9 @@ def _json_part(line: int, report: Json) -> _Part:
 
 
 def _text_part(line: int, text: str) -> _Part:
+    log = nvme_cli_logs.parse_log_text(text)
+    if log is not None:
+        return _Part(line, "text", log)
     report = parse_text(text)
     if report is None:
         return _Part(line, "", None, unknown_text(text))

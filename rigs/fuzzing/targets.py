@@ -16,6 +16,10 @@ from exporter.commands.probe_setup import exporter_service
 from exporter.config.disk_rules import BaselineRules
 from exporter.config.settings import Settings
 from exporter.config_validation import parse_record, validated
+from exporter.drives.nvme_logs.allowed_pages import allowed_pages, supported_pages
+from exporter.drives.nvme_logs.decode import decode
+from exporter.drives.nvme_logs.log_document import parse_logs
+from exporter.drives.nvme_logs.log_encoding import LOGS_KEY, encode_logs
 from exporter.drives.smart_report import parse_report
 from exporter.io import accumulators, last_roles
 from exporter.io.baseline import Baselines
@@ -42,6 +46,7 @@ from exporter.pages import os_release
 from exporter.probe import budget_ledger, fio, fio_report, host_lock, slc_results
 from exporter.probe.results import RoundHistory
 from exporter.programs import command
+from exporter.reading import raw_log
 from exporter.runtime.errors import ExporterError
 from exporter.runtime.lock_file import parse_flock_holder
 from exporter.runtime.printable import printable
@@ -52,6 +57,8 @@ from exporter.smart.polling import poll_document
 from exporter.top import daemon_page
 from exporter.web import http_message, listen, web_config
 from tests.drives import reports
+from tests.drives.nvme_logs import pages
+from tests.drives.nvme_logs.pages import REAL_PAGES
 from tests.drives.smartctl_printing import printed
 
 if sys.version_info >= (3, 11):
@@ -144,6 +151,49 @@ def _read_command(data: bytes) -> None:
         assert out.getvalue() == printable(out.getvalue(), keep="\n")
 
 
+def _supported_pages(data: bytes) -> None:
+    for controller in (pages.INTEL, pages.KIOXIA, pages.MICRON_7450, pages.SCALEFLUX):
+        allowed_pages(controller, supported_pages(data), endurance_groups=True)
+
+
+def _nvme_logs(data: bytes) -> None:
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    if isinstance(document, dict):
+        parse_logs(document)
+
+
+#: A drive for each log page with a layout. The target of a page decodes it as of this drive.
+_LOG_PAGES = {
+    f"nvme-log-{name}-{page:02x}": (page, controller)
+    for name, page, controller in (
+        ("thermal", 0x02, pages.KIOXIA),
+        ("endurance-group", 0x09, pages.KIOXIA),
+        ("ocp", 0xC0, pages.KIOXIA),
+        ("ocp", 0xC3, pages.KIOXIA),
+        ("wdc", 0xC0, pages.WDC_SN840),
+        ("intel", 0xCA, pages.INTEL),
+        ("memblaze", 0xCA, pages.MEMBLAZE),
+        ("memblaze-old", 0xCA, pages.MEMBLAZE_OLD),
+        ("dapustor", 0xCA, pages.DAPUSTOR),
+        ("dapustor", 0xCB, pages.DAPUSTOR),
+        ("scaleflux", 0xCA, pages.SCALEFLUX),
+        ("scaleflux", 0xC2, pages.SCALEFLUX),
+        ("toshiba", 0xCA, pages.TOSHIBA),
+        ("seagate", 0xC4, pages.SEAGATE),
+        ("micron", 0xD0, pages.MICRON_7300),
+        ("micron", 0xE1, pages.MICRON_7450),
+    )
+}
+
+
+def _log_page(name: str) -> Target:
+    page, controller = _LOG_PAGES[name]
+    return lambda data: decode(page, data, controller)
+
+
 def _pysmart_text(words: str) -> None:
     pysmart.parse_protocol(words.splitlines())
     list(pysmart.parse_errors(words.splitlines()))
@@ -175,6 +225,10 @@ TARGETS: Mapping[str, Target] = {
     "mountinfo": text(mountinfo.parse),
     "mysql-arguments": text(_arguments),
     "mysql-option-file": text(_option_file),
+    **{name: _log_page(name) for name in _LOG_PAGES},
+    "nvme-logs": _nvme_logs,
+    "nvme-raw-log": raw_log.page_bytes,
+    "nvme-supported-pages": _supported_pages,
     "os-release": text(os_release.parse),
     "pcie-aer": text(pcie.parse_aer_total),
     "poll-document": _poll_document,
@@ -270,6 +324,19 @@ _SAVED = json.dumps(
 
 #: The first inputs of targets for which the tests contain no file.
 EXAMPLES: Mapping[str, tuple[bytes, ...]] = {
+    **{
+        name: tuple(real.data for real in REAL_PAGES if real.page == page)
+        or (bytes(range(256)) * 2,)
+        for name, (page, _) in _LOG_PAGES.items()
+    },
+    "nvme-logs": tuple(
+        json.dumps(
+            {LOGS_KEY: encode_logs(real.controller, {real.page: (1.5, real.data)}, {})}
+        ).encode()
+        for real in REAL_PAGES
+    ),
+    "nvme-raw-log": (b"0000: 00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f\n 10   00 01\n",),
+    "nvme-supported-pages": (b"\1\0\0\0" * 256,),
     "emmc-life-time": (b"0x01 0x02\n",),
     "emmc-reserve": (b"0x01\n", b"03\n"),
     "http-request": (
@@ -290,6 +357,13 @@ EXAMPLES: Mapping[str, tuple[bytes, ...]] = {
         *(printed(report()).encode() for report in (reports.ata, reports.nvme, reports.scsi)),
         b'{"vid":1,"sn":"S","mn":"M","fr":"F","tnvmcap":"1","wctemp":343}\n',
         b'{"critical_warning":0,"temperature":310,"avail_spare":100,"percent_used":1}\n',
+        b'{"physical_media_units_written":{"hi":0,"lo":5},"physical_media_units_read":{"lo":5}}\n',
+        b'{"Intel Smart log":"","Device stats":{"nand_bytes_written":{"raw":5}}}\n',
+        (
+            b"SMART Cloud Attributes :-\n  Physical media units written -\t\t0 65\n"
+            b"  Physical media units read    -\t\t0 65\n"
+        ),
+        b"Additional Smart Log for NVME device:nvme0\nnand_bytes_written : 100% sectors: 22\n",
     ),
     "smartctl": tuple(
         json.dumps(

@@ -21,7 +21,8 @@ from exporter.drives.value_sources import value_sources
 from exporter.families import smart_families
 from exporter.families.desc import MetricDesc
 from exporter.reading import read_details, read_values
-from exporter.reading.read_input import Document, InputLimits, Stream, documents
+from exporter.reading.input_file import Stream
+from exporter.reading.read_input import Document, InputLimits, documents
 from exporter.reading.read_values import ReadDrive
 from exporter.runtime.printable import PrintableStream
 from tests.commands.test_check import Latin1

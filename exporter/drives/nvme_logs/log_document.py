@@ -1,11 +1,11 @@
 """Decodes the log pages in a report of smartctl, which `log_encoding` has put there."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
+from exporter.drives.fields import Fields
 from exporter.drives.nvme_logs.controller import Controller
 from exporter.drives.nvme_logs.decode import decode
 from exporter.drives.nvme_logs.drive_latency import DriveLatency
@@ -18,6 +18,8 @@ from exporter.runtime.errors import ParseError
 _MAX_PAGES = 32
 _MAX_PAGE_BYTES = 16384
 _MAX_TEXT = 256
+#: No page is read after this Unix time, in seconds.
+_MAX_TIME = 1e15
 
 #: The order of the sources of a value, best first: OCP, pages of vendors by number, then those of
 #: the NVMe base specification, which are less exact.
@@ -71,7 +73,7 @@ def parse_logs(report: Mapping[str, object]) -> ParsedLogs:
     """
     logs = report.get(LOGS_KEY)
     if not isinstance(logs, Mapping):
-        return ParsedLogs()
+        return ParsedLogs(_thermal_management(report))
     missing = {
         number: str(reason)[:_MAX_TEXT] for number, reason in _numbered(logs.get("missing")).items()
     }
@@ -95,11 +97,34 @@ def parse_logs(report: Mapping[str, object]) -> ParsedLogs:
             values[number] = decoded
     ordered = sorted(values, key=_rank)
     return ParsedLogs(
-        combine(values[number] for number in ordered),
+        combine((*(values[number] for number in ordered), _thermal_management(report))),
         latency,
         missing,
         min(times, default=None),
     )
+
+
+def _thermal_management(report: Mapping[str, object]) -> NvmeLogValues:
+    """Returns the counters of page 02h that smartctl's own JSON contains after 7.5."""
+    fields = Fields(report)
+    return NvmeLogValues(
+        thermal_management_1_transitions=_own(fields, "1_transition_count"),
+        thermal_management_2_transitions=_own(fields, "2_transition_count"),
+        thermal_management_1_seconds=_seconds(_own(fields, "1_total_time")),
+        thermal_management_2_seconds=_seconds(_own(fields, "2_total_time")),
+    )
+
+
+def _own(fields: Fields, name: str) -> int | None:
+    return fields.integer(
+        "nvme_smart_health_information_log",
+        f"thermal_mgmt_temperature_{name}",
+        maximum=(1 << 32) - 2,
+    )
+
+
+def _seconds(count: int | None) -> float | None:
+    return None if count is None else float(count)
 
 
 def parse_controller(described: object) -> Controller:
@@ -151,10 +176,10 @@ def _page(content: object) -> _Page:
     except ValueError as e:
         raise ParseError("the content of the page in the document is not hexadecimal") from e
     at = content.get("at") if isinstance(content, Mapping) else None
-    is_time = isinstance(at, int | float) and not isinstance(at, bool)
-    if is_time and isinstance(at, int | float) and abs(at) < 1e15 and math.isfinite(at):
-        return _Page(float(at), data)
-    return _Page(None, data)
+    if isinstance(at, bool) or not isinstance(at, int | float):
+        return _Page(None, data)
+    # A number of many digits is no time, and a comparison with NaN is false.
+    return _Page(float(at) if abs(at) < _MAX_TIME else None, data)
 
 
 def _pci_id(value: object) -> int | None:

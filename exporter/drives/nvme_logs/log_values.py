@@ -47,8 +47,6 @@ class NvmeLogValues:
     thermal_throttling_percent: current throttling as a percentage; 0 means none (Intel, Solidigm).
     thermal_throttling_events: times that throttling began. It stays at 255 on OCP drives, which
         have one byte for it.
-    thermal_throttling_seconds: time with throttling (Memblaze, DapuStor, Toshiba). Memblaze's old
-        format counts it since power-on.
     thermal_management_1_transitions, thermal_management_2_transitions: times that the temperature
         of the host-controlled thermal management (HCTM) made the drive throttle, lightly (TMT1) or
         heavily (TMT2) (page 02h). 0 also from a drive without HCTM.
@@ -117,7 +115,6 @@ class NvmeLogValues:
     thermal_throttling_level: int | None = None
     thermal_throttling_percent: int | None = None
     thermal_throttling_events: int | None = None
-    thermal_throttling_seconds: float | None = None
     thermal_management_1_transitions: int | None = None
     thermal_management_2_transitions: int | None = None
     thermal_management_1_seconds: float | None = None
