@@ -329,10 +329,10 @@ def _log_page_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iter
             Status.WARNING, "it is too hot and reduces its own speed (throttling)", _CHECK_COOLING
         )
     capacitor = values.capacitor_health_percent
-    if capacitor is not None and health.plp_healthy:
-        if capacitor / 100 < thresholds.capacitor_ratio:
-            text = f"the capacitor of its power-loss protection is at {capacitor} % of a new one"
-            yield Problem(Status.WARNING, text, _ORDER)
+    # Below 1 % the protection itself is reported as failed.
+    if capacitor is not None and 0.01 <= capacitor / 100 < thresholds.capacitor_ratio:
+        text = f"the capacitor of its power-loss protection is at {capacitor} % of a new one"
+        yield Problem(Status.WARNING, text, _ORDER)
 
 
 def _error_counts(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
