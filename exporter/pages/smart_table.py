@@ -84,11 +84,7 @@ def smart_section(facts: DriveFacts, at: float) -> str:
         lead = f'<p class="lead">SMART: {escaped(note or "no values")}</p>'
         return titled("sm", "SMART values", about, lead)
     warning = f'<p class="lead">SMART: {escaped(note)}</p>' if note else ""
-    table = (
-        '<table class="sm"><thead><tr><th scope="col">Value</th><th scope="col" class="r">Now</th>'
-        '<th scope="col" class="p1">Metric</th><th scope="col">What it means</th></tr></thead>'
-        f"<tbody>{rows}</tbody></table>"
-    )
+    table = f"{table_head()}{rows}</tbody></table>"
     assert health is not None
     body = f"{warning}{table}{_attributes(health)}{_messages(health)}"
     return titled("sm", "SMART values", about, body)
@@ -99,27 +95,27 @@ def _rows(health: DriveHealth, facts: DriveFacts) -> Iterator[str]:
         flag = getattr(health, field)
         if flag is not None:
             figure = (good if flag else bad, "")
-            yield _row(name, figure, metric, meaning, level="" if flag else level)
+            yield table_row(name, figure, metric, meaning, level="" if flag else level)
     yield from _wear_rows(health, facts)
     for name, celsius in health.temperatures.items():
         words = "Temperature" if name == "drive" else f"Temperature, sensor {name}"
         limit = health.temperature_warning_celsius if name == "drive" else None
         meaning = "" if limit is None else f"Its warning limit is {limit:.0f} °C."
-        yield _row(words, (f"{celsius:.0f}", "°C"), "temperature_celsius", meaning)
+        yield table_row(words, (f"{celsius:.0f}", "°C"), "temperature_celsius", meaning)
     for field, name, metric, meaning in _COUNTS:
         number = getattr(health, field)
         if number is not None:
-            yield _row(name, (f"{number:,}", ""), metric, meaning)
+            yield table_row(name, (f"{number:,}", ""), metric, meaning)
     for field, name, metric, meaning in _BYTES:
         counted = getattr(health, field)
         if counted is not None:
-            yield _row(name, _split(size(counted.bytes)), metric, meaning)
+            yield table_row(name, _split(size(counted.bytes)), metric, meaning)
     yield from _time_rows(health)
     yield from _self_test_row(health)
     for name, is_set in health.critical_warnings.items():
         if is_set:
             words = f"Critical warning: {name.replace('_', ' ')}"
-            yield _row(
+            yield table_row(
                 words, ("set", ""), "critical_warning", "The drive reports it.", level="crit"
             )
 
@@ -128,12 +124,12 @@ def _time_rows(health: DriveHealth) -> Iterator[str]:
     seconds = health.power_on_seconds
     if seconds is not None:
         hours = f"{seconds / 3600:,.0f} hours."
-        yield _row("Powered on", _split(duration(seconds)), "power_on_seconds_total", hours)
+        yield table_row("Powered on", _split(duration(seconds)), "power_on_seconds_total", hours)
     seconds = health.over_temperature_warning_seconds
     if seconds is not None:
         meaning = "Time above the warning temperature, in the drive's life."
         figure = _split(duration(seconds))
-        yield _row("Too hot", figure, "over_temperature_seconds_total", meaning)
+        yield table_row("Too hot", figure, "over_temperature_seconds_total", meaning)
 
 
 def _self_test_row(health: DriveHealth) -> Iterator[str]:
@@ -146,7 +142,7 @@ def _self_test_row(health: DriveHealth) -> Iterator[str]:
         meaning = f"Ended {duration(seconds)} of power-on time ago."
     figure = ("passed" if test.passed else "FAILED", "")
     level = "" if test.passed else "warn"
-    yield _row("Last self-test", figure, "self_test_passed", meaning, level=level)
+    yield table_row("Last self-test", figure, "self_test_passed", meaning, level=level)
 
 
 def _wear_rows(health: DriveHealth, facts: DriveFacts) -> Iterator[str]:
@@ -155,16 +151,25 @@ def _wear_rows(health: DriveHealth, facts: DriveFacts) -> Iterator[str]:
         figure = (wear_percent(health.endurance), "%")
         meaning = f"Of what it is rated for. Source: {health.endurance.source.value}."
         level = "warn" if health.endurance.used_ratio >= 0.8 else ""
-        yield _row("Endurance used", figure, "endurance_used_ratio", meaning, level=level)
+        yield table_row("Endurance used", figure, "endurance_used_ratio", meaning, level=level)
     if smart is not None and smart.wearout_seconds is not None:
         low, mid, high = smart.wearout_seconds
         meaning = f"At this load: no sooner than {duration(low)}, no later than {duration(high)}."
-        yield _row("Used up in", _split(duration(mid)), "wearout_eta_seconds", meaning)
+        yield table_row("Used up in", _split(duration(mid)), "wearout_eta_seconds", meaning)
     if health.spare_ratio is not None:
         limit = health.spare_threshold_ratio
         meaning = "" if limit is None else f"The drive warns below {whole_percent(limit)} %."
         figure = (whole_percent(health.spare_ratio), "%")
-        yield _row("Spare blocks left", figure, "spare_ratio", meaning)
+        yield table_row("Spare blocks left", figure, "spare_ratio", meaning)
+
+
+def table_head() -> str:
+    """Returns the beginning of a table of values, up to its first row."""
+    return (
+        '<table class="sm"><thead><tr><th scope="col">Value</th><th scope="col" class="r">Now</th>'
+        '<th scope="col" class="p1">Metric</th><th scope="col">What it means</th></tr></thead>'
+        "<tbody>"
+    )
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -172,7 +177,13 @@ def _split(text: str) -> tuple[str, str]:
     return number, unit
 
 
-def _row(name: str, figure: tuple[str, str], metric: str, meaning: str, *, level: str = "") -> str:
+def table_row(
+    name: str, figure: tuple[str, str], metric: str, meaning: str, *, level: str = ""
+) -> str:
+    """Returns a row of a table of values.
+
+    figure: the number and its unit. metric: the name without `ssd_smart_`. level: "warn" or "crit".
+    """
     text, unit = figure
     return (
         f'<tr><th scope="row">{escaped(name)}</th><td class="r {level}"><b>{escaped(text)}</b>'

@@ -111,6 +111,8 @@ class CheckThresholds:
     firmware_seconds: a firmware defect that takes effect within this time is critical. A defect
         that takes effect after a longer time is a warning.
     media_errors: the smallest number of uncorrectable errors in the drive's life that is a warning.
+    capacitor_ratio: a capacitor with less health is a warning; 1 is the least of a new drive, and
+        0.01 the least for a safe loss of power.
     pending_sectors: the smallest number of pending sectors that is a warning. It is 2 because some
         Crucial drives report 1 for a short time without a cause (smartmontools ticket 1227).
     """
@@ -123,6 +125,7 @@ class CheckThresholds:
     temperature_celsius: float = 70.0
     firmware_seconds: float = 60 * _DAY
     media_errors: int = 1
+    capacitor_ratio: float = 0.2
     pending_sectors: int = 2
 
 
@@ -141,6 +144,7 @@ def problems(drive: WatchedDrive, thresholds: CheckThresholds) -> tuple[Problem,
     result += _expected_failures(drive, thresholds)
     if drive.health is not None:
         result += _temperature_problems(drive.health, thresholds)
+        result += _log_page_problems(drive.health, thresholds)
         result += _error_counts(drive.health, thresholds)
     return tuple(sorted(result, key=lambda problem: -problem.status.urgency))
 
@@ -313,6 +317,22 @@ def _temperature_problems(health: DriveHealth, thresholds: CheckThresholds) -> I
         limit = thresholds.temperature_celsius
         text = f"{celsius:.0f} C; the warning threshold is {limit:.0f} C"
         yield Problem(Status.WARNING, text, _CHECK_COOLING)
+
+
+def _log_page_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
+    """Yields problems that data-centre NVMe drives report in further log pages."""
+    if health.logs is None:
+        return
+    values = health.logs.values
+    if values.thermal_throttling_level or values.thermal_throttling_percent:
+        yield Problem(
+            Status.WARNING, "it is too hot and reduces its own speed (throttling)", _CHECK_COOLING
+        )
+    capacitor = values.capacitor_health_percent
+    # Below 1 % the protection itself is reported as failed.
+    if capacitor is not None and 0.01 <= capacitor / 100 < thresholds.capacitor_ratio:
+        text = f"the capacitor of its power-loss protection is at {capacitor} % of a new one"
+        yield Problem(Status.WARNING, text, _ORDER)
 
 
 def _error_counts(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:

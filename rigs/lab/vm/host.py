@@ -23,7 +23,7 @@ CONFIG = """\
 interval_seconds = 5
 [smart]
 nvme_interval_seconds = 10
-nvme_log_interval_seconds = 10
+nvme_log_interval_seconds = 60
 """
 
 #: Timeout: the agent polls every ten seconds, the daemon reads documents every two. The CPU is
