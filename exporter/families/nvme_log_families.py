@@ -66,8 +66,7 @@ THROTTLING_EVENTS = MetricDesc(
 )
 THROTTLING_SECONDS = MetricDesc(
     "ssd_smart_thermal_throttling_seconds_total",
-    "Time in the states of ssd_smart_thermal_throttling_events_total (NVMe SMART log, vendor "
-    "logs).",
+    "Time in the states of ssd_smart_thermal_throttling_events_total (NVMe SMART log).",
     (*_DRIVE, "level"),
     "counter",
 )

@@ -34,7 +34,6 @@ LABELLED: tuple[tuple[MetricDesc, str, str, float], ...] = (
     (metrics.THROTTLING_EVENTS, "any", "thermal_throttling_events", 1),
     (metrics.THROTTLING_EVENTS, "light", "thermal_management_1_transitions", 1),
     (metrics.THROTTLING_EVENTS, "heavy", "thermal_management_2_transitions", 1),
-    (metrics.THROTTLING_SECONDS, "any", "thermal_throttling_seconds", 1),
     (metrics.THROTTLING_SECONDS, "light", "thermal_management_1_seconds", 1),
     (metrics.THROTTLING_SECONDS, "heavy", "thermal_management_2_seconds", 1),
 )
