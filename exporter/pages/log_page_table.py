@@ -78,7 +78,7 @@ def latency_sentence(latency: DriveLatency, at: float) -> str:
     """
     if not latency.enabled or not latency.active:
         return "The drive can measure its own latency, but its monitor is off."
-    least = milliseconds(latency.active[0].min_seconds)
+    least = _ms(latency.active[0].min_seconds)
     count = sum(
         bucket.commands(operation).count for bucket in latency.active for operation in OPERATIONS
     )
@@ -101,7 +101,11 @@ def latency_sentence(latency: DriveLatency, at: float) -> str:
     when = ""
     if slowest.has_wall_clock and slowest.at_seconds is not None and slowest.at_seconds <= at:
         when = f" at {clock(slowest.at_seconds)}"
-    return f"{text}, the slowest {milliseconds(slowest.latency_seconds)}{when}."
+    return f"{text}, the slowest {_ms(slowest.latency_seconds)}{when}."
+
+
+def _ms(seconds: float) -> str:
+    return f"{milliseconds(seconds)} ms"
 
 
 def _value_rows(values: NvmeLogValues) -> Iterator[str]:
@@ -122,12 +126,12 @@ def _latency_rows(latency: DriveLatency | None) -> Iterator[str]:
             commands = bucket.commands(operation)
             if not commands.count:
                 continue
-            least = milliseconds(bucket.min_seconds)
+            least = _ms(bucket.min_seconds)
             slowest = commands.latency_seconds if commands.is_worst else None
-            meaning = "" if slowest is None else f"The slowest took {milliseconds(slowest)}."
+            meaning = "" if slowest is None else f"The slowest took {_ms(slowest)}."
             name = f"{_OPERATION_NAMES[operation].capitalize()} of {least} or longer"
             if bucket.max_seconds is not None:
-                name = f"{name}, up to {milliseconds(bucket.max_seconds)}"
+                name = f"{name}, up to {_ms(bucket.max_seconds)}"
             yield table_row(name, (f"{commands.count:,}", ""), "slow_requests_total", meaning)
 
 

@@ -1,15 +1,13 @@
 """Log pages of a data-centre drive: write amplification, refusals, and a page that hangs."""
 
-import struct
-
 from rigs.lab.vm import drives
 from rigs.lab.vm.host import Host, device, up
+from tests.drives.nvme_logs import pages
 from tests.end_to_end.page import Page
 
 SERIAL = drives.SOFT_LOGS
 _MICRON = 0x1344
 _OCP_SMART, _OCP_LATENCY = 0xC0, 0xC3
-_OCP_GUID = bytes.fromhex("c5afd514c97c6f4f9ca4f2bfea2810af")
 
 #: The drive writes this many bytes to its flash for each byte that the host writes.
 _RATIO = 2.5
@@ -20,17 +18,8 @@ _WRITTEN_BYTES = 8 << 20
 _HANG_SECONDS = 50.0
 
 
-def ocp_page() -> bytes:
-    """Page C0h, version 3: a capacitor at 120 %, 7 bad blocks, 3 PCIe errors."""
-    page = bytearray(512)
-    struct.pack_into("<QQ", page, 0, 1 << 30, 0)
-    page[32:38] = (7).to_bytes(6, "little")
-    struct.pack_into("<H", page, 38, 99)
-    struct.pack_into("<Q", page, 104, 3)
-    struct.pack_into("<H", page, 128, 120)
-    struct.pack_into("<H", page, 494, 3)
-    page[496:512] = _OCP_GUID
-    return bytes(page)
+#: Page C0h: a capacitor at 120 %, 7 bad blocks, 3 PCIe errors.
+_OCP_PAGE = pages.ocp((32, 6, 7), (38, 2, 99), (104, 8, 3), (128, 2, 120))
 
 
 def has_logs(page: Page) -> bool:
@@ -42,7 +31,7 @@ def begin(host: Host, **fields: object) -> Page:
     host.set(
         SERIAL,
         vendor_id=_MICRON,
-        log_pages={str(_OCP_SMART): ocp_page().hex()},
+        log_pages={str(_OCP_SMART): _OCP_PAGE.hex()},
         listed_log_pages=[],
         log_delays_seconds={},
         nand_write_ratio=_RATIO,
