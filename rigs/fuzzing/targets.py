@@ -55,6 +55,7 @@ from exporter.runtime.state import StateFile
 from exporter.smart import pysmart, second_opinion, smartctl
 from exporter.smart.inventory import Inventory
 from exporter.smart.polling import poll_document
+from exporter.smart.polling.log_answers import parse_log_answers
 from exporter.top import daemon_page
 from exporter.web import http_message, listen, web_config
 from tests.drives import reports
@@ -230,6 +231,7 @@ TARGETS: Mapping[str, Target] = {
     "mysql-option-file": text(_option_file),
     **{name: _log_page(name) for name in _LOG_PAGES},
     "nvme-identify": parse_identify,
+    "nvme-log-answers": parse_log_answers,
     "nvme-logs": _nvme_logs,
     "nvme-raw-log": raw_log.page_bytes,
     "nvme-supported-pages": _supported_pages,
@@ -340,6 +342,10 @@ EXAMPLES: Mapping[str, tuple[bytes, ...]] = {
         for real in REAL_PAGES
     ),
     "nvme-identify": (b"\x86\x80" * 256,),
+    "nvme-log-answers": (
+        b"device /dev/nvme0\nidentify 8680\nask 192\nstatus 192 265\nask 2\npage 2 00ff\n",
+        b"device /dev/nvme0\nask 9\nerror 9 no memory\ndevice /dev/nvme1\nunusable no device\n",
+    ),
     "nvme-raw-log": (b"0000: 00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f\n 10   00 01\n",),
     "nvme-supported-pages": (b"\1\0\0\0" * 256,),
     "emmc-life-time": (b"0x01 0x02\n",),
