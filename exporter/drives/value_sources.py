@@ -69,7 +69,12 @@ _NVME: Mapping[str, ValueSource] = {
     "unsafe_shutdowns": _nvme("unsafe_shutdowns"),
     "controller_busy_seconds": _nvme("controller_busy_time x 60"),
     "self_test": ValueSource("nvme_log", "self-test log, newest completed test"),
-    "plp_healthy": _nvme("critical_warning, bit 4"),
+    "plp_healthy": _nvme("critical_warning, bit 4, and the health of the capacitor"),
+    "reallocated_sectors": _nvme("log pages: sum of the bad flash blocks"),
+    "program_failures": _nvme("log pages: sum of the failed programs"),
+    "erase_failures": _nvme("log pages: sum of the failed erases"),
+    "interface_errors": _nvme("log pages: CRC errors of the link"),
+    "corrected_errors": _nvme("log pages: soft ECC errors and XOR recoveries"),
 }
 
 _ATA: Mapping[str, ValueSource] = {

@@ -133,6 +133,11 @@ class _DriveDocuments:
     def take(self) -> Iterator[DocumentPart]:
         """Yields the drive if there is one, and starts the next drive."""
         if self._part is not None:
+            logs = _mapping(self._part.report or {}).get(LOGS_KEY)
+            if logs is not None and not _mapping(logs).get("pages"):
+                # Only the controller is known, which is used for pages.
+                without = {k: v for k, v in _mapping(self._part.report).items() if k != LOGS_KEY}
+                self._part = self._part._replace(report=without)
             yield self._part
         self._part, self.commands = None, []
 

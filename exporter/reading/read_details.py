@@ -16,6 +16,7 @@ _MIN_SOURCE_WIDTH = 24
 
 _INDENT = "  "
 _GAP = "  "
+_SECONDS_PER_MINUTE = 60
 _SECONDS_PER_HOUR = 3600
 
 _PROTOCOLS = {Protocol.NVME: "NVMe", Protocol.ATA: "SATA", Protocol.SCSI: "SCSI or SAS"}
@@ -139,8 +140,10 @@ def _quantity(metric: str, value: float) -> str:
 
 
 def _time(seconds: float) -> str:
+    if 0 < seconds < _SECONDS_PER_MINUTE:
+        return f"{seconds:.3g} s"
     if 0 < seconds < _SECONDS_PER_HOUR:
-        return f"{seconds / 60:.0f} min"
+        return f"{seconds / _SECONDS_PER_MINUTE:.0f} min"
     return f"{seconds / _SECONDS_PER_HOUR:,.0f} h"
 
 

@@ -10,7 +10,7 @@ from exporter.drives.health import DriveIdentity, DriveReport
 from exporter.drives.smart_report import parse_report
 from exporter.drives.value_sources import ValueSource, value_sources
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.families import catalogue
+from exporter.families import catalogue, nvme_log_families
 from exporter.families import smart_families as metrics
 from exporter.metrics import smart_collector
 from exporter.reading.read_input import Document
@@ -60,8 +60,13 @@ _FIELDS: Mapping[str, str] = {
 #: The values are in the order of the families.
 _ORDER = {
     desc.name.removeprefix(PREFIX): number
-    for number, desc in enumerate(catalogue.families(metrics))
+    for number, desc in enumerate(
+        (*catalogue.families(metrics), *catalogue.families(nvme_log_families))
+    )
 }
+#: The families whose values are only in log pages.
+_LOG_FAMILIES = frozenset(desc.name for desc in catalogue.families(nvme_log_families))
+_LOG_PAGES = ValueSource("nvme_log", "log pages other than the SMART log")
 _FIRMWARE_LIST = ValueSource("built_in_list", "model, firmware version and power-on time")
 _UNKNOWN_SOURCE = ValueSource("unknown", "")
 
@@ -71,6 +76,7 @@ class ReadValue(NamedTuple):
 
     metric: the name of the metric family, without the prefix `ssd_smart_`.
     label: the value of the family's own label, such as "drive" for a sensor; empty without one.
+        Several own labels are joined by spaces, such as "read 0.005".
     value: the value in the base unit of the metric.
     source, rule: the origin of the value (see `value_sources`).
     """
@@ -203,13 +209,14 @@ def _values(report: Json, drive: DriveReport, watched: WatchedDrive) -> Iterator
             continue
         if name == metrics.EXIT_BIT.name and not has_exit_status:
             continue
-        labels = sample.labels[_DRIVE_LABELS:]
-        label = labels[0] if labels else ""
+        label = " ".join(sample.labels[_DRIVE_LABELS:])
         source = _source(sources, name, label)
         yield ReadValue(name.removeprefix(PREFIX), label, sample.value, *source)
 
 
 def _source(sources: Mapping[str, ValueSource], name: str, label: str) -> ValueSource:
+    if name in _LOG_FAMILIES:
+        return _LOG_PAGES
     field = _FIELDS.get(name, "").format(label)
     if field == "firmware_issues":
         return _FIRMWARE_LIST

@@ -18,6 +18,7 @@ from exporter.config.settings import Settings
 from exporter.config_validation import parse_record, validated
 from exporter.drives.nvme_logs.allowed_pages import allowed_pages, supported_pages
 from exporter.drives.nvme_logs.decode import decode
+from exporter.drives.nvme_logs.identify import parse_identify
 from exporter.drives.nvme_logs.log_document import parse_logs
 from exporter.drives.nvme_logs.log_encoding import LOGS_KEY, encode_logs
 from exporter.drives.smart_report import parse_report
@@ -54,6 +55,7 @@ from exporter.runtime.state import StateFile
 from exporter.smart import pysmart, second_opinion, smartctl
 from exporter.smart.inventory import Inventory
 from exporter.smart.polling import poll_document
+from exporter.smart.polling.log_answers import parse_log_answers
 from exporter.top import daemon_page
 from exporter.web import http_message, listen, web_config
 from tests.drives import reports
@@ -153,7 +155,9 @@ def _read_command(data: bytes) -> None:
 
 def _supported_pages(data: bytes) -> None:
     for controller in (pages.INTEL, pages.KIOXIA, pages.MICRON_7450, pages.SCALEFLUX):
-        allowed_pages(controller, supported_pages(data), endurance_groups=True)
+        allowed_pages(
+            controller, supported_pages(data), endurance_groups=True, thermal_management=True
+        )
 
 
 def _nvme_logs(data: bytes) -> None:
@@ -226,6 +230,8 @@ TARGETS: Mapping[str, Target] = {
     "mysql-arguments": text(_arguments),
     "mysql-option-file": text(_option_file),
     **{name: _log_page(name) for name in _LOG_PAGES},
+    "nvme-identify": parse_identify,
+    "nvme-log-answers": parse_log_answers,
     "nvme-logs": _nvme_logs,
     "nvme-raw-log": raw_log.page_bytes,
     "nvme-supported-pages": _supported_pages,
@@ -334,6 +340,11 @@ EXAMPLES: Mapping[str, tuple[bytes, ...]] = {
             {LOGS_KEY: encode_logs(real.controller, {real.page: (1.5, real.data)}, {})}
         ).encode()
         for real in REAL_PAGES
+    ),
+    "nvme-identify": (b"\x86\x80" * 256,),
+    "nvme-log-answers": (
+        b"device /dev/nvme0\nidentify 8680\nask 192\nstatus 192 265\nask 2\npage 2 00ff\n",
+        b"device /dev/nvme0\nask 9\nerror 9 no memory\ndevice /dev/nvme1\nunusable no device\n",
     ),
     "nvme-raw-log": (b"0000: 00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f\n 10   00 01\n",),
     "nvme-supported-pages": (b"\1\0\0\0" * 256,),

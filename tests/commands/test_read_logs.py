@@ -13,11 +13,12 @@ from exporter.cli import main
 from exporter.commands import read_command
 from exporter.drives.nvme_logs.controller import Controller
 from exporter.drives.nvme_logs.log_document import parse_logs
+from exporter.drives.nvme_logs.log_encoding import LOGS_KEY, encode_logs
 from exporter.drives.nvme_logs.log_values import NvmeLogValues
 from exporter.reading.nvme_cli_logs import log_report, parse_log_text
 from exporter.reading.raw_log import page_bytes
 from exporter.runtime.errors import ParseError
-from tests.commands.test_read import found, stream
+from tests.commands.test_read import found, read, stream
 from tests.commands.test_read_nvme_cli import id_ctrl, smart_log
 from tests.drives.nvme_logs import pages
 from tests.drives.nvme_logs.pages import REAL_PAGES, ocp
@@ -364,6 +365,28 @@ def test_log_pages_are_joined_with_the_identity_and_the_health_log() -> None:
         values.thermal_management_1_seconds,
     )
     assert "Example Datacenter NVMe 960" == str(document.report["model_name"]).strip()
+
+
+def test_a_report_with_log_pages_shows_each_value_with_its_source() -> None:
+    parts = ((0, 1, 7), (4, 2, 1), *((6 + n, 1, n + 1) for n in range(4)), (494, 2, 4))
+    latency = pages.page((*parts, (44, 4, 12), (214, 2, 13)), 496) + pages.OCP_LATENCY_GUID
+    pages_read = {0xC0: (1.7e9, OCP.data), 0xC3: (1.7e9, latency)}
+    report = {
+        "device": {"name": "/dev/nvme0", "type": "nvme", "protocol": "NVMe"},
+        "model_name": "SAMSUNG MZQL21T9HCJR-00A07",
+        "smart_status": {"passed": True},
+        "nvme_smart_health_information_log": {"critical_warning": 0, "media_errors": 0},
+        LOGS_KEY: encode_logs(OCP.controller, pages_read, {0xCA: "timeout: no answer"}),
+    }
+    text = read(json.dumps(report), width=160)
+    shown = [" ".join(line.split()) for line in text.split("\n")]
+    origin = "nvme_log: log pages other than the SMART log"
+    assert f"slow requests (read 0.01) 12 {origin}" in shown
+    assert f"slowest request (read) 0.013 s {origin}" in shown
+    assert f"log missing (0xca timeout) 1 {origin}" in shown
+    assert any(line.startswith("capacitor health ") for line in shown)
+    assert any("log pages: sum of the bad flash blocks" in line for line in shown)
+    assert "unknown" not in text
 
 
 def test_the_vendor_of_the_identity_selects_the_layout() -> None:

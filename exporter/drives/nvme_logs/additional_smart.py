@@ -42,8 +42,8 @@ INTEL = ItemLayout(
     page=0xCA,
     size=512,
     name="Intel and Solidigm SMART log (CAh)",
-    source="Intel SSD DC P3700 product specification 330566, log page CAh; linux-nvme/nvme-cli "
-    "plugins/solidigm/solidigm-smart.c; illumos sys/nvme/solidigm.h",
+    source="linux-nvme/nvme-cli plugins/intel/intel-nvme.c and plugins/solidigm/solidigm-smart.c; "
+    "illumos sys/nvme/solidigm.h; unit of F4h: facebook/CacheLib NandWritesTest (P3600)",
     fields=(
         *_COUNTS,
         *_ERASE_COUNTS,

@@ -112,10 +112,10 @@ _VENDOR_PAGES = {
 }
 
 #: Vendor pages of models that do not have page 00h: PCI vendor ID, beginnings of the model, pages.
-#: Sources: Intel's product specifications of P3x00 and P4x10, and illumos solidigm_p5xxx.h; real
-#: pages in ristir/nvme-logpage-exporter (Kioxia, Samsung, Micron 7450); illumos micron_7300.h,
-#: micron_74x0.h, kioxia_cd8.h and wdc_sn840.h; facebook/CacheLib NandWritesTest (WUS4BB, Toshiba,
-#: Seagate).
+#: Sources: linux-nvme/nvme-cli plugins/intel (data-centre drives), and illumos solidigm_p5xxx.h;
+#: real pages in ristir/nvme-logpage-exporter (Kioxia, Samsung, Micron 7450); illumos micron_7300.h,
+#: micron_74x0.h, kioxia_cd8.h and wdc_sn840.h; facebook/CacheLib NandWritesTest (Intel P3600,
+#: WUS4BB, Toshiba, Seagate).
 _MODEL_PAGES: tuple[tuple[int, tuple[str, ...], tuple[LogPage, ...]], ...] = (
     (0x8086, ("INTEL SSDPE2M", "INTEL SSDPEDM", "INTEL SSDPE2K", "INTEL SSDPEDK"), (_ITEMS,)),
     (0x8086, ("INTEL SSDPF2K",), (_ITEMS,)),

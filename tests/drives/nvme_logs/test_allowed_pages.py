@@ -16,9 +16,15 @@ ALL = frozenset(range(256))
 
 
 def numbers(
-    controller: Controller, supported: frozenset[int] | None, *, groups: bool = False
+    controller: Controller,
+    supported: frozenset[int] | None,
+    *,
+    groups: bool = False,
+    thermal: bool = True,
 ) -> list[int]:
-    found = allowed_pages(controller, supported, endurance_groups=groups)
+    found = allowed_pages(
+        controller, supported, endurance_groups=groups, thermal_management=thermal
+    )
     return [page.number for page in found]
 
 
@@ -38,6 +44,7 @@ def test_an_unknown_drive_is_asked_only_for_pages_of_standards(controller: Contr
     assert [2, 9] == numbers(controller, None, groups=True)
     assert [2, 9, 0xC0] == numbers(controller, ALL, groups=True)
     assert [2] == numbers(controller, frozenset(), groups=True)
+    assert [] == numbers(controller, None, thermal=False)
 
 
 def test_the_latency_monitor_requires_a_vendor_and_both_pages_in_the_list() -> None:
@@ -91,12 +98,15 @@ def test_a_page_that_the_list_lacks_is_never_asked_for() -> None:
     ),
     supported=st.none() | st.frozensets(st.integers(0, 255)),
     groups=st.booleans(),
+    thermal=st.booleans(),
 )
 def test_each_page_is_listed_once_with_a_size(
-    controller: Controller, supported: frozenset[int] | None, *, groups: bool
+    controller: Controller, supported: frozenset[int] | None, *, groups: bool, thermal: bool
 ) -> None:
-    found = allowed_pages(controller, supported, endurance_groups=groups)
-    assert 2 == found[0].number
+    found = allowed_pages(
+        controller, supported, endurance_groups=groups, thermal_management=thermal
+    )
+    assert thermal == (2 in [page.number for page in found])
     assert len(found) == len({page.number for page in found})
     for page in found:
         assert page.size_bytes in (256, 512)
