@@ -15,7 +15,7 @@ from dashboards.builders.frame import (
 from dashboards.builders.panel_parts import Panel, Query, Size
 from dashboards.builders.panels import value
 from dashboards.builders.tables import Column, Label, Rows, grid
-from dashboards.drive_health import SERIAL, WEAR, endurance, errors, eta
+from dashboards.drive_health import SERIAL, WEAR, endurance, errors, eta, inside
 from dashboards.drive_io import BEFORE_ROW, IO_ROW, PROBE_ROW
 from dashboards.drive_place import PLACE_ROW
 from dashboards.state import drive_state
@@ -238,6 +238,7 @@ DASHBOARD = Dashboard(
         Row("State, life and polls", (*drive_state(), *_life()), is_collapsed=True),
         Row("Endurance and temperature", endurance()),
         Row("Errors", errors()),
+        Row("Inside the drive", inside(), is_collapsed=True),
         IO_ROW,
         BEFORE_ROW,
         PROBE_ROW,

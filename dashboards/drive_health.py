@@ -173,6 +173,56 @@ def errors() -> tuple[Panel, ...]:
     )
 
 
+def inside() -> tuple[Panel, ...]:
+    """Panels on the log pages of data-centre NVMe drives."""
+    slow = q.of_drive("ssd_smart_slow_requests_total")
+    return (
+        timeline(
+            "Slow requests inside the drive, per hour",
+            "By the latency that the drive measures, without queues of the host. If requests are "
+            "slow and none is here, they wait outside of the drive. Read every 15 minutes.",
+            "short",
+            Query(q.increase(slow, "1h"), "{{op}} of {{min_seconds}} s or longer"),
+            nothing="the drive does not report its own latency",
+        ),
+        timeline(
+            "Slowest request inside the drive",
+            "The longest latency in the drive's current or previous window, in steps of 1 ms.",
+            "s",
+            Query(q.of_drive("ssd_smart_slowest_request_seconds"), f"{{{{op}}}} {SERIAL}"),
+            nothing="the drive does not report its own latency",
+        ),
+        timeline(
+            "Throttling, link and end-to-end errors, 24 h",
+            "By the count of the drive. Light throttling scarcely slows it. Correctable errors of "
+            "the PCIe link are harmless in small numbers.",
+            "short",
+            *(
+                Query(
+                    q.occurred(q.increase(q.of_drive(f"ssd_smart_{family}_total"), "24h")), legend
+                )
+                for family, legend in (
+                    ("thermal_throttling_events", f"throttled {{{{level}}}} {SERIAL}"),
+                    ("pcie_errors", f"PCIe {{{{severity}}}} {SERIAL}"),
+                    ("end_to_end_errors", f"end to end {{{{result}}}} {SERIAL}"),
+                )
+            ),
+            steps=t.ANY_WARNS,
+            nothing="none",
+        ),
+        timeline(
+            "Capacitor, spare blocks, system area",
+            "Capacitor: 1 is the least for a new drive, 0.01 the least for a safe loss of power. "
+            "System area: used endurance of the area for firmware and tables.",
+            "percentunit",
+            Query(q.of_drive("ssd_smart_capacitor_health_ratio"), f"capacitor {SERIAL}"),
+            Query(q.of_drive("ssd_smart_bad_block_spare_ratio"), f"spare {{{{area}}}} {SERIAL}"),
+            Query(q.of_drive("ssd_smart_system_area_used_ratio"), f"system area used {SERIAL}"),
+            nothing="not reported",
+        ),
+    )
+
+
 def _attribute(kind: str) -> str:
     return (
         "max by (cluster, job, instance, device, serial, id, attribute) "

@@ -194,6 +194,46 @@ def _errors() -> Iterator[Reason]:
     )
 
 
+def _log_pages() -> Iterator[Reason]:
+    """Reasons from the log pages of data-centre NVMe drives."""
+    capacitor = q.of_drive("ssd_smart_capacitor_health_ratio")
+    yield Reason(
+        "SSDCapacitorWeak",
+        WARNING,
+        "its capacitor has little reserve left",
+        "Plan the replacement.",
+        f"{capacitor} < {t.ALERTS['capacitor_health_ratio']:g}",
+    )
+    events = q.of_drive("ssd_smart_thermal_throttling_events_total", 'level!="light"')
+    level = q.of_drive("ssd_smart_thermal_throttling_level")
+    yield Reason(
+        "SSDThermalThrottling",
+        WARNING,
+        "it throttled itself in the last hour (heat)",
+        "Check fans and air flow.",
+        f"{q.growth(events, '1h')} > 0 or {q.ON_SERIAL} {level} > 0",
+    )
+    errors = q.of_drive("ssd_smart_pcie_errors_total", 'severity="correctable"')
+    yield Reason(
+        "SSDPCIeLinkNoisy",
+        WARNING,
+        "its PCIe link repeats many transfers (1 hour)",
+        "Reseat it. Check cable, slot and riser.",
+        f"{q.growth(errors, '1h')} > {t.ALERTS['pcie_errors_per_hour']:g}",
+    )
+    detected, corrected = (
+        q.growth(q.of_drive("ssd_smart_end_to_end_errors_total", f'result="{result}"'), "24h")
+        for result in ("detected", "corrected")
+    )
+    yield Reason(
+        "SSDEndToEndErrors",
+        WARNING,
+        "blocks were corrupted inside it (24 h)",
+        "Check backups. Plan the replacement.",
+        f"({detected}) - {q.ON_SERIAL} ({corrected}) > 0",
+    )
+
+
 def _further_errors() -> Iterator[Reason]:
     program, erase = (
         f"({q.growth(q.of_drive(f'ssd_smart_{kind}_failures_total'), '7d')})"
@@ -230,6 +270,7 @@ def _further_errors() -> Iterator[Reason]:
         "Check fans and air flow.",
         _grew("smart_over_temperature_seconds", "1h", 1),
     )
+    yield from _log_pages()
     load = q.of_drive("ssd_disk_io_time_seconds_total")
     # PCIe power saving lowers the speed of an idle drive.
     nvme = q.of_drive("ssd_device_info", 'transport="nvme"')

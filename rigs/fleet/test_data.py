@@ -25,6 +25,9 @@ ELSEWHERE = {
     *("ssd_smart_pending_sectors", "up"),
     *("ssd_smart_firmware_issue", "ssd_smart_firmware_issue_left_seconds"),
     *("ssd_smart_failure_cause", "ssd_smart_rejected_values"),
+    *("ssd_smart_capacitor_health_ratio", "ssd_smart_end_to_end_errors_total"),
+    *("ssd_smart_pcie_errors_total", "ssd_smart_thermal_throttling_events_total"),
+    "ssd_smart_thermal_throttling_level",
 }
 
 

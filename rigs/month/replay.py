@@ -62,6 +62,7 @@ HEALTH = Replay(
     (
         *_THRESHOLDS,
         *("ssd-identity", "ssd-growth", "ssd-probes", "ssd-smart-alerts", "ssd-wear-alerts"),
+        "ssd-log-page-alerts",
         *("ssd-topology-alerts", "ssd-probe-alerts", "ssd-slc-alerts"),
         "ssd-io-trend-alerts",
     ),

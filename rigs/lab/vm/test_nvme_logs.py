@@ -19,7 +19,7 @@ _HANG_SECONDS = 50.0
 
 
 #: Page C0h: a capacitor at 120 %, 7 bad blocks, 3 PCIe errors.
-_OCP_PAGE = pages.ocp((32, 6, 7), (38, 2, 99), (104, 8, 3), (128, 2, 120))
+_OCP_PAGE = pages.ocp((0, 16, 1 << 30), (32, 6, 7), (38, 2, 99), (104, 8, 3), (128, 2, 120))
 
 
 def has_logs(page: Page) -> bool:

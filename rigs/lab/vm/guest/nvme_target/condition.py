@@ -18,8 +18,8 @@ class Condition:
         with zeros. They are listed as supported.
     listed_log_pages: log pages that are listed as supported as well, but refused.
     log_delays_seconds: how long the drive thinks before it gives a log page, keyed by its number.
-    nand_write_ratio: bytes written to flash per byte that the host wrote, in log page C0h; 0: the
-        page is as in `log_pages`.
+    nand_write_ratio: bytes written to flash per byte that the host writes; they are added to log
+        page C0h.
     """
 
     serial: str

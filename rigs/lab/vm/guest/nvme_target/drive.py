@@ -121,7 +121,8 @@ class Drive:
         elif str(which) in now.log_pages:
             log = bytes.fromhex(now.log_pages[str(which)])
             if which == _OCP_LOG and now.nand_write_ratio:
-                nand_bytes = int(self._written_bytes * now.nand_write_ratio)
+                before = int.from_bytes(log[:16], "little")
+                nand_bytes = before + int(self._written_bytes * now.nand_write_ratio)
                 log = nand_bytes.to_bytes(16, "little") + log[16:]
         else:
             self._refused += 1
