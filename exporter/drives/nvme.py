@@ -12,6 +12,9 @@ from exporter.drives.health import DriveHealth, Endurance, EnduranceSource, Unit
 
 _LOG = "nvme_smart_health_information_log"
 
+#: A counter of the thermal management, which smartctl's JSON has since the version after 7.5.
+THERMAL_MANAGEMENT = (_LOG, "thermal_mgmt_temperature_1_transition_count")
+
 #: The data unit of the specification: one thousand blocks of 512 bytes.
 _DATA_UNIT_BYTES = 512_000
 

@@ -16,7 +16,7 @@ from exporter.drives.health import (
     Protocol,
     RejectionKind,
 )
-from exporter.drives.nvme import nvme_health
+from exporter.drives.nvme import THERMAL_MANAGEMENT, nvme_health
 from exporter.drives.nvme_logs.log_encoding import LOGS_KEY
 from exporter.drives.scsi import scsi_health
 from exporter.drives.smartctl_messages import (
@@ -89,12 +89,12 @@ def _sense_code(fields: Fields) -> tuple[int, int] | None:
 def _protocol_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
     if identity.protocol is Protocol.NVME:
         health = nvme_health(fields)
-        if fields.get(LOGS_KEY) is None:
+        if fields.get(LOGS_KEY) is None and fields.get(*THERMAL_MANAGEMENT) is None:
             return health
         # Imported only if it is used, because the daemon's memory is limited.
-        from exporter.drives.nvme_log_health import with_logs  # noqa: PLC0415
+        from exporter.drives.nvme_logs.log_health import with_logs  # noqa: PLC0415
 
-        return with_logs(health, fields.report)
+        return with_logs(health, fields)
     if identity.protocol is Protocol.ATA:
         return ata_health(fields, identity)
     if identity.protocol is Protocol.SCSI:

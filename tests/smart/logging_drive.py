@@ -64,31 +64,32 @@ class LoggingDrives:
             if argument.startswith("/"):
                 drive = self.drives[argument]
                 lines.append(f"device {argument}")
-                if drive.unusable:
-                    lines.append(f"unusable {drive.unusable}")
-                continue
-            if drive.unusable:
-                continue
-            wanted = [argument.partition(":")[0]]
-            if argument == "identify":
-                if drive.identify is None:
-                    return self._hang(key, lines, limit)
-                lines.append(f"identify {drive.identify.hex()}")
-                wanted = ["0"] if 0 in drive.pages else []
-            for number in map(int, wanted):
-                drive.asked.append(number)
-                lines.append(f"ask {number}")
-                answer = drive.pages.get(number, INVALID_LOG)
-                if answer is None:
-                    return self._hang(key, lines, limit)
-                is_page = isinstance(answer, bytes)
-                lines.append(
-                    f"page {number} {answer.hex()}" if is_page else f"status {number} {answer}"
-                )
+                lines += [f"unusable {drive.unusable}"] if drive.unusable else []
+            elif not drive.unusable and not _answer(drive, argument, lines):
+                return self._hang(key, lines, limit)
         return Finished(key, End.EXITED, 0, _text(lines), seconds=0.02)
 
     def _hang(self, key: Hashable, lines: list[str], limit: float) -> Finished:
         return Finished(key, self.hang_ends, None, _text(lines), seconds=limit)
+
+
+def _answer(drive: LoggingDrive, argument: str, lines: list[str]) -> bool:
+    """Adds the lines that answer an argument; False if the drive hangs."""
+    number = int(argument.partition(":")[0]) if argument != "identify" else 0
+    if argument == "identify":
+        if drive.identify is None:
+            return False
+        lines.append(f"identify {drive.identify.hex()}")
+        if 0 not in drive.pages:
+            return True
+    drive.asked.append(number)
+    lines.append(f"ask {number}")
+    answer = drive.pages.get(number, INVALID_LOG)
+    if isinstance(answer, bytes):
+        lines.append(f"page {number} {answer.hex()}")
+    elif answer is not None:
+        lines.append(f"status {number} {answer}")
+    return answer is not None
 
 
 def _text(lines: list[str]) -> bytes:

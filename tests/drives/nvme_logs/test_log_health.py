@@ -74,6 +74,21 @@ def test_the_bytes_of_the_endurance_group_are_used_if_there_are_no_others() -> N
     assert 77 == both.nand_written.bytes
 
 
+def test_the_thermal_management_is_read_from_newer_versions_of_smartctl_too() -> None:
+    report = reports.nvme()
+    report["nvme_smart_health_information_log"] |= {
+        "thermal_mgmt_temperature_1_transition_count": 5,
+        "thermal_mgmt_temperature_2_transition_count": 2,
+        "thermal_mgmt_temperature_1_total_time": 70,
+    }
+    logs = parse_report(report).health.logs
+    assert logs is not None
+    assert 5 == logs.values.thermal_management_1_transitions
+    assert 2 == logs.values.thermal_management_2_transitions
+    assert 70 == logs.values.thermal_management_1_seconds
+    assert logs.values.thermal_management_2_seconds is None
+
+
 def test_a_page_that_is_missing_costs_only_its_values() -> None:
     group = pages.page([(3, 1, 100), (80, 16, 12)])
     found = health(pages.MICRON_7450, {9: group}, {192: "timeout: no answer within 30 s"})
