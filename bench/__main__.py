@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench import against, machine, page, probe, programs, smart, web
+from bench import against, logs, machine, page, probe, programs, smart, web
 from bench.kernel import Kernel
 from bench.machine import slowness
 from bench.programs import Program
@@ -42,6 +42,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="use a tenth of the time")
     parser.add_argument("--smart", action="store_true", help="only SMART polls")
+    parser.add_argument("--logs", action="store_true", help="only log pages of NVMe drives")
     parser.add_argument("--probe", action="store_true", help="only probes")
     parser.add_argument("--web", action="store_true", help="only scrapes during attacks")
     parser.add_argument("--page", action="store_true", help="only the live page")
@@ -53,10 +54,13 @@ def main() -> int:
     )
     chosen = parser.parse_args()
     scale = 0.1 if chosen.quick else 1.0
-    is_all = not (chosen.smart or chosen.probe or chosen.web or chosen.page or chosen.against)
+    parts = chosen.smart, chosen.logs, chosen.probe, chosen.web, chosen.page, chosen.against
+    is_all = not any(parts)
     rows: list[Row] = [machine.row()]
     if is_all or chosen.smart:
         rows += smart.rows(scale)
+    if is_all or chosen.logs:
+        rows += logs.rows(scale)
     if is_all or chosen.probe:
         rows += probe.rows(scale)
     if is_all or chosen.web:

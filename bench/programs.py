@@ -88,11 +88,17 @@ def rss_megabytes(pid: int) -> float:
 
 
 @contextlib.contextmanager
-def ours(kernel: Kernel, state: Path, *flags: str, checkout: Path = CHECKOUT) -> Iterator[Program]:
+def ours(
+    kernel: Kernel,
+    state: Path,
+    *flags: str,
+    checkout: Path = CHECKOUT,
+    command: Sequence[str] = COMMAND,
+) -> Iterator[Program]:
     """Runs ssd-exporter, by default that of this checkout."""
     port = _free_port()
     argv = [
-        *COMMAND,
+        *command,
         f"--web.listen-address=127.0.0.1:{port}",
         f"--path.procfs={kernel.proc}",
         f"--path.sysfs={kernel.sys}",

@@ -1,6 +1,6 @@
 """Measures the duration, concurrency and cost of SMART polls, with a replacement for smartctl.
 
-All drives are simulated, half of them NVMe and half SATA. They are also disks of `bench.kernel`.
+All drives are simulated, by default half of them NVMe and half SATA. They are also disks of `bench.kernel`.
 """
 
 import json
@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from bench import programs
 from bench.kernel import Kernel
@@ -43,10 +44,13 @@ _TALLY = struct.Struct("5q")
 _VERSION = "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)\n"
 
 
+Report: TypeAlias = Callable[[int], dict[str, Any]]
+
+
 class Drives:
     """The replacement for smartctl, its outputs, and the counters that it writes."""
 
-    def __init__(self, root: Path, count: int) -> None:
+    def __init__(self, root: Path, count: int, report: Report = smart_reports.of) -> None:
         self.count = count
         self.program = root / "smartctl"
         reports = root / "reports"
@@ -55,9 +59,9 @@ class Drives:
         subprocess.run(["cc", "-O2", "-o", self.program, source], check=True)
         kinds = {}
         for number in range(count):
-            report = smart_reports.of(number)
-            kinds[f"/dev/nvme{number}"] = report["device"]["type"]
-            _write(reports / f"nvme{number}", report)
+            answer = report(number)
+            kinds[f"/dev/nvme{number}"] = answer["device"]["type"]
+            _write(reports / f"nvme{number}", answer)
         _write(reports / "--scan-open", smart_reports.scan(kinds))
         (reports / "--version").write_text(_VERSION)
         self.paths = list(kinds)
@@ -269,11 +273,13 @@ def _series_per_drive(daemon: Program) -> float:
 
 
 @contextmanager
-def simulated_drives(count: int) -> Iterator[tuple[Drives, Kernel, Path]]:
+def simulated_drives(
+    count: int, report: Report = smart_reports.of
+) -> Iterator[tuple[Drives, Kernel, Path]]:
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         kernel = stack.enter_context(Kernel(root / "host", count, min(count, 50)))
-        yield Drives(root / "smartctl.d", count), kernel, root
+        yield Drives(root / "smartctl.d", count, report), kernel, root
 
 
 @contextmanager

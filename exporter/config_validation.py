@@ -48,7 +48,7 @@ _BOUNDS: Sequence[tuple[str, float, float, str]] = (
     ("survey", 0, 365, "keep_role_days"),
     ("cgroup", 0, 50, "services"),
     ("smart", 10, _DAY_SECONDS, "nvme_interval_seconds interval_seconds"),
-    ("smart", 10, _DAY_SECONDS, "nvme_log_interval_seconds"),
+    ("smart", 10, 3600, "nvme_log_interval_seconds"),
     ("smart", 1, 600, "timeout_seconds"),
     ("smart", 1, 64, "processes processes_per_adapter"),
     ("smart", 60, _DAY_SECONDS, "rescan_seconds"),

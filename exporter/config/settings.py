@@ -178,7 +178,7 @@ class SmartSettings:
 
     nvme_logs: read further log pages of NVMe drives, such as those of OCP and of the vendors.
 
-    nvme_log_interval_seconds: time between two reads of these pages, 10 to 86400.
+    nvme_log_interval_seconds: time between two reads of these pages, 10 to 3600.
 
     timeout_seconds: a smartctl process that runs longer is killed, 1 to 600.
 

@@ -18,12 +18,13 @@ _UNITS = ("ssd-smart-agent.service", "ssd-exporter.service")
 
 #: Minimum intervals, because tests wait for the next poll. SATA and SAS drives keep the default:
 #: each poll sends commands that QEMU rejects, and the kernel counts these as errors.
-CONFIG = """\
+LOG_SECONDS = 60
+CONFIG = f"""\
 [survey]
 interval_seconds = 5
 [smart]
 nvme_interval_seconds = 10
-nvme_log_interval_seconds = 60
+nvme_log_interval_seconds = {LOG_SECONDS}
 """
 
 #: Timeout: the agent polls every ten seconds, the daemon reads documents every two. The CPU is

@@ -1,7 +1,7 @@
 """Log pages of a data-centre drive: write amplification, refusals, and a page that hangs."""
 
 from rigs.lab.vm import drives
-from rigs.lab.vm.host import Host, device, up
+from rigs.lab.vm.host import LOG_SECONDS, SOON, Host, device, up
 from tests.drives.nvme_logs import pages
 from tests.end_to_end.page import Page
 
@@ -56,7 +56,10 @@ def test_write_amplification_is_that_of_the_drive(host: Host) -> None:
     def nand(page: Page) -> float:
         return page.value("ssd_smart_nand_written_bytes_total", serial=SERIAL)
 
-    after = host.await_page(lambda page: nand(page) - nand(before) == _RATIO * _WRITTEN_BYTES)
+    after = host.await_page(
+        lambda page: nand(page) - nand(before) == _RATIO * _WRITTEN_BYTES,
+        seconds=LOG_SECONDS + SOON,
+    )
     host_bytes = "ssd_smart_host_written_bytes_total"
     written = after.value(host_bytes, serial=SERIAL) - before.value(host_bytes, serial=SERIAL)
     # The drive counts in units of 512,000 bytes.
