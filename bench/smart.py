@@ -1,6 +1,7 @@
 """Measures the duration, concurrency and cost of SMART polls, with a replacement for smartctl.
 
-All drives are simulated, by default half of them NVMe and half SATA. They are also disks of `bench.kernel`.
+All drives are simulated, by default half of them NVMe and half SATA. They are also disks of
+`bench.kernel`.
 """
 
 import json

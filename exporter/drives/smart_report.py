@@ -28,11 +28,12 @@ from exporter.drives.smartctl_messages import (
 )
 
 
-def parse_report(report: Json) -> DriveReport:
+def parse_report(report: Json, previous: DriveHealth | None = None) -> DriveReport:
     """Returns the identity and health of the drive, and the fields that could not be parsed.
 
     report: the parsed JSON output of smartctl 7.0 or later. It may contain invalid values. If it is
         not a JSON object, the result is empty except for one fault.
+    previous: the health in the previous report of the drive, which saves time.
 
     With `-n standby`, smartctl does not read a sleeping drive. The result then contains only the
     identity and the power mode. The exit status in the result is 0, because smartctl then ends with
@@ -53,12 +54,14 @@ def parse_report(report: Json) -> DriveReport:
         fields.reject(rejected)
     sleep_mode = parse_sleep_mode(fields)
     is_asleep = sleep_mode is not None
-    health = DriveHealth(power_mode=sleep_mode) if is_asleep else _health(fields, identity)
+    health = (
+        DriveHealth(power_mode=sleep_mode) if is_asleep else _health(fields, identity, previous)
+    )
     return DriveReport(identity, health, tuple(dict.fromkeys(fields.faults)))
 
 
-def _health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
-    health = _protocol_health(fields, identity)
+def _health(fields: Fields, identity: DriveIdentity, previous: DriveHealth | None) -> DriveHealth:
+    health = _protocol_health(fields, identity, previous)
     exit_status = parse_exit_status(fields)
     messages = parse_messages(fields)
     link = parse_link(fields)
@@ -86,7 +89,9 @@ def _sense_code(fields: Fields) -> tuple[int, int] | None:
     return None if code is None or qualifier is None else (code, qualifier)
 
 
-def _protocol_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
+def _protocol_health(
+    fields: Fields, identity: DriveIdentity, previous: DriveHealth | None
+) -> DriveHealth:
     if identity.protocol is Protocol.NVME:
         health = nvme_health(fields)
         if fields.get(LOGS_KEY) is None and fields.get(*THERMAL_MANAGEMENT) is None:
@@ -94,7 +99,7 @@ def _protocol_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
         # Imported only if it is used, because the daemon's memory is limited.
         from exporter.drives.nvme_logs.log_health import with_logs  # noqa: PLC0415
 
-        return with_logs(health, fields)
+        return with_logs(health, fields.report, None if previous is None else previous.logs)
     if identity.protocol is Protocol.ATA:
         return ata_health(fields, identity)
     if identity.protocol is Protocol.SCSI:

@@ -151,7 +151,7 @@ class DriveRecord:
         self._continuity = Continuity()
 
     def _answered(self, document: PollDocument, kernel_written_bytes: int | None) -> None:
-        found = smart_report.parse_report(document.report)
+        found = smart_report.parse_report(document.report, self.health)
         identity = _continued(self.identity, found.identity)
         if _is_other_drive(self.identity, identity):
             self._reset()

@@ -46,12 +46,14 @@ class ParsedLogs:
     latency: the drive's own latency; None if the drive does not report it.
     missing: why a page has no values, as text for people, keyed by the page number.
     at: when the oldest of the decoded pages was read, as Unix time in seconds; None without pages.
+    version: distinguishes the content from that of other reports of the drive.
     """
 
     values: NvmeLogValues = field(default_factory=NvmeLogValues)
     latency: DriveLatency | None = None
     missing: Mapping[int, str] = field(default_factory=dict)
     at: float | None = None
+    version: object = field(default=None, compare=False)
 
     def reason(self, page: int) -> MissingReason:
         """Returns why a page has no values. It must be in `missing`."""
@@ -65,15 +67,20 @@ class _Page(NamedTuple):
     data: bytes
 
 
-def parse_logs(report: Mapping[str, object]) -> ParsedLogs:
+def parse_logs(report: Mapping[str, object], previous: "ParsedLogs | None" = None) -> ParsedLogs:
     """Returns the content of the log pages in a report. Empty if it has none.
 
     report: the parsed JSON of smartctl, with or without the key `LOGS_KEY`. It may contain invalid
         values. A page that cannot be decoded is in `missing`. No exception is raised.
+    previous: the content of the previous report of the drive. It is returned if it is the same:
+        the pages are read less often than the report.
     """
-    logs = report.get(LOGS_KEY)
+    logs, own_values = report.get(LOGS_KEY), _thermal_management(report)
     if not isinstance(logs, Mapping):
-        return ParsedLogs(_thermal_management(report))
+        return ParsedLogs(own_values)
+    version = _version(logs, own_values)
+    if previous is not None and version is not None and version == previous.version:
+        return previous
     missing = {
         number: str(reason)[:_MAX_TEXT] for number, reason in _numbered(logs.get("missing")).items()
     }
@@ -97,11 +104,24 @@ def parse_logs(report: Mapping[str, object]) -> ParsedLogs:
             values[number] = decoded
     ordered = sorted(values, key=_rank)
     return ParsedLogs(
-        combine((*(values[number] for number in ordered), _thermal_management(report))),
+        combine((*(values[number] for number in ordered), own_values)),
         latency,
         missing,
         min(times, default=None),
+        version,
     )
+
+
+def _version(logs: Mapping[str, object], own_values: NvmeLogValues) -> object:
+    """Returns what changes if a page was read again; None if the object is not valid."""
+    pages, missing = logs.get("pages"), logs.get("missing")
+    if not isinstance(pages, Mapping) or not isinstance(missing, Mapping):
+        return None
+    times = [
+        (number, page.get("at")) for number, page in pages.items() if isinstance(page, Mapping)
+    ]
+    known = all(isinstance(at, float) for _, at in times)
+    return (repr(logs.get("controller")), times, dict(missing), own_values) if known else None
 
 
 def _thermal_management(report: Mapping[str, object]) -> NvmeLogValues:

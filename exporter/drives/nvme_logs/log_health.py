@@ -2,29 +2,28 @@
 
 from dataclasses import replace
 
-from exporter.drives.fields import Fields, counter
+from exporter.drives.fields import Json
 from exporter.drives.health import DriveHealth, UnitSource, WrittenBytes
-from exporter.drives.nvme_logs.log_document import parse_logs
-from exporter.drives.nvme_logs.log_values import NvmeLogValues, combine
+from exporter.drives.nvme_logs.log_document import ParsedLogs, parse_logs
+from exporter.drives.nvme_logs.log_values import NvmeLogValues
 
 #: The least health of a capacitor in percent with which a shutdown is safe (OCP Datacenter NVMe SSD
 #: Specification 2.7, SMART-19).
 _LEAST_CAPACITOR_PERCENT = 1
 #: Page 09h counts in units of 10^9 bytes.
 _GROUP_UNIT_BYTES = 10**9
-_LOG = "nvme_smart_health_information_log"
 
 
-def with_logs(health: DriveHealth, fields: Fields) -> DriveHealth:
+def with_logs(health: DriveHealth, report: Json, previous: ParsedLogs | None = None) -> DriveHealth:
     """Returns the health with the content of the log pages that the report contains.
 
     A value that SATA and SAS drives have with the same meaning is in the same field.
 
-    fields: the report of smartctl, with the key `LOGS_KEY` or counters of the thermal management.
+    report: the report of smartctl, with the key `LOGS_KEY` or counters of the thermal management.
+    previous: the content of the log pages in the previous report.
     """
-    logs = parse_logs(fields.report)
-    values = combine((logs.values, _thermal_management(fields)))
-    logs = replace(logs, values=values)
+    logs = parse_logs(report, previous)
+    values = logs.values
     return replace(
         health,
         logs=logs,
@@ -44,23 +43,6 @@ def with_logs(health: DriveHealth, fields: Fields) -> DriveHealth:
             if count is not None
         },
         plp_healthy=_plp_healthy(health.plp_healthy, values.capacitor_health_percent),
-    )
-
-
-def _thermal_management(fields: Fields) -> NvmeLogValues:
-    """Returns the counters that smartctl's JSON has since the version after 7.5."""
-    (first, first_seconds), (second, second_seconds) = (
-        tuple(
-            counter(fields, _LOG, f"thermal_mgmt_temperature_{level}_{name}")
-            for name in ("transition_count", "total_time")
-        )
-        for level in (1, 2)
-    )
-    return NvmeLogValues(
-        thermal_management_1_transitions=first,
-        thermal_management_2_transitions=second,
-        thermal_management_1_seconds=first_seconds,
-        thermal_management_2_seconds=second_seconds,
     )
 
 

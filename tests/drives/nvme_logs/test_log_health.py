@@ -99,6 +99,19 @@ def test_a_page_that_is_missing_costs_only_its_values() -> None:
     assert found.endurance is not None
 
 
+def test_pages_that_were_not_read_again_are_not_decoded_again() -> None:
+    def report(at: float, content: bytes) -> dict[str, Any]:
+        read = {192: (at, content)}
+        return {**reports.nvme(), LOGS_KEY: encode_logs(pages.MICRON_7450, read, {})}
+
+    first = parse_report(report(AT, pages.ocp((128, 2, 130)))).health
+    same = parse_report(report(AT, pages.ocp((128, 2, 130))), first).health
+    assert first.logs is same.logs
+    later = parse_report(report(AT + 900, pages.ocp((128, 2, 125))), same).health
+    assert later.logs is not None
+    assert 125 == later.logs.values.capacitor_health_percent
+
+
 def test_a_page_of_another_layout_is_invalid() -> None:
     found = health(pages.MICRON_7450, {192: b"\x01" * 512})
     assert found.logs is not None
