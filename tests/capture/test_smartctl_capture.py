@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from exporter.capture import smartctl_capture
 from exporter.capture.redactor import Redactor
+from exporter.drives.nvme_logs.controller import Controller
+from exporter.drives.nvme_logs.log_encoding import LOGS_KEY, encode_logs
 
 SERIAL, WWN = "S5E9ZZQ00031", "5002538f0badcafe"
 
@@ -38,6 +40,20 @@ def test_redacted_report_keeps_everything_but_identifiers() -> None:
         "nvme_namespaces": [{"id": 1, "eui64": {"oui": 9528, "ext_id": 2}}],
     }
     assert expected == found
+
+
+def test_log_pages_are_kept_without_serial_numbers() -> None:
+    page = bytes(range(256)) + b"\xff" * 256
+    drive = Controller(0x1344, model="Micron_7450")
+    logs = encode_logs(drive, {0xC0: (1.5, page), 0xCA: (1.5, SERIAL.encode())}, {0xC3: "refused"})
+    redactor = Redactor((SERIAL,), (WWN,))
+    output = json.dumps({**REPORT, LOGS_KEY: logs}).encode()
+    redacted = smartctl_capture.redact_output(output, redactor)
+    assert SERIAL.encode().hex().encode() not in redacted
+    found = json.loads(redacted)[LOGS_KEY]
+    assert page.hex() == found["pages"]["192"]["hex"]
+    assert {"195": "refused"} == found["missing"]
+    assert logs["controller"] == found["controller"]
 
 
 def test_wwns_are_found_in_json_beside_other_text() -> None:

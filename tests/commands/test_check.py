@@ -28,6 +28,8 @@ from exporter.drives.health import (
     UnitSource,
     WrittenBytes,
 )
+from exporter.drives.nvme_logs.log_document import ParsedLogs
+from exporter.drives.nvme_logs.log_values import NvmeLogValues
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.runtime.printable import PrintableStream
 from exporter.smart.drive_problems import Answers, CheckThresholds, Status, problems, span
@@ -49,6 +51,10 @@ class Latin1(io.StringIO):
     """A stream that takes no other characters than Latin-1's."""
 
     encoding = "latin-1"
+
+
+def logs(**values: int) -> ParsedLogs:
+    return ParsedLogs(NvmeLogValues(**values))
 
 
 def drive(
@@ -404,6 +410,13 @@ def test_a_failed_attribute_is_as_severe_as_its_meaning(name: str, status: Statu
         (changed(pending_sectors=2), Status.WARNING),
         (changed(reallocated_sectors=500, error_log_entries=9, interface_errors=9), None),
         (changed(healthy=False), Status.CRITICAL),
+        (changed(logs=logs(capacitor_health_percent=20)), None),
+        (changed(logs=logs(capacitor_health_percent=19)), Status.WARNING),
+        (changed(logs=logs(capacitor_health_percent=0), plp_healthy=False), Status.CRITICAL),
+        (changed(logs=logs(thermal_throttling_level=0)), None),
+        (changed(logs=logs(thermal_throttling_level=1)), Status.WARNING),
+        (changed(logs=logs(thermal_throttling_percent=30)), Status.WARNING),
+        (changed(logs=ParsedLogs(missing={0xC0: "refused: NVMe status 0x109"})), None),
         (changed(healthy=False, critical_warnings={"temperature": True}), Status.WARNING),
         (changed(healthy=False, critical_warnings={"spare": True}), Status.CRITICAL),
         (changed(healthy=False, critical_warnings={"read_only": True}), Status.CRITICAL),

@@ -36,6 +36,15 @@ def test_every_setting_of_the_same_name_is_passed_on() -> None:
     }
 
 
+def test_log_pages_have_one_setting_and_other_processes_do_not_read_them() -> None:
+    smart = SmartSettings(nvme_log_interval_seconds=30.0)
+    settings = replace(Settings(), smart=smart)
+    assert 30.0 == polling_plan.of(settings).log_interval_seconds
+    assert 0.0 == polling_plan.shared(settings)[0].log_interval_seconds
+    off = replace(settings, smart=replace(smart, nvme_logs=False))
+    assert 0.0 == polling_plan.of(off).log_interval_seconds
+
+
 def test_a_device_may_have_its_own_settings_and_may_be_excluded() -> None:
     devices = {
         "sda": DeviceSettings(
