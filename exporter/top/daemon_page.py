@@ -54,6 +54,8 @@ _FIELDS: Mapping[tuple[str, str], _Field] = {
     ("ssd_smart_media_errors_total", ""): _Field("media_errors", 0, 1e18),
     ("ssd_disk_await_baseline_seconds", "read"): _Field("read_baseline_seconds", 0, 3600),
     ("ssd_disk_await_baseline_seconds", "write"): _Field("write_baseline_seconds", 0, 3600),
+    ("ssd_smart_slowest_request_seconds", "read"): _Field("read_slowest_inside_seconds", 0, 3600),
+    ("ssd_smart_slowest_request_seconds", "write"): _Field("write_slowest_inside_seconds", 0, 3600),
 }
 _METRICS = tuple({metric for metric, _ in _FIELDS})
 

@@ -16,6 +16,8 @@ class DaemonDrive:
     spare_ratio: the remaining share of the spare blocks.
     media_errors: the number of errors that the drive could not correct.
     read_baseline_seconds, write_baseline_seconds: the await at low load.
+    read_slowest_inside_seconds, write_slowest_inside_seconds: the longest latency inside the drive
+        in its last windows of some hours, without queues of the host.
     """
 
     temperature_celsius: float | None = None
@@ -24,6 +26,8 @@ class DaemonDrive:
     media_errors: float | None = None
     read_baseline_seconds: float | None = None
     write_baseline_seconds: float | None = None
+    read_slowest_inside_seconds: float | None = None
+    write_slowest_inside_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +139,8 @@ def _drive_json(drive: DriveLine) -> dict[str, Any]:
         "media_errors": known.media_errors,
         "read_await_baseline_seconds": known.read_baseline_seconds,
         "write_await_baseline_seconds": known.write_baseline_seconds,
+        "read_slowest_inside_seconds": known.read_slowest_inside_seconds,
+        "write_slowest_inside_seconds": known.write_slowest_inside_seconds,
     }
 
 

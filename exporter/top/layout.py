@@ -1,12 +1,12 @@
 """Builds the screen of `top`: header, table, details, health, help and footer. Pure."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from exporter.io.services import ServiceRate
 from exporter.report.formatting import columns, quantity
 from exporter.top import table
-from exporter.top.frame import DriveLine, Frame
+from exporter.top.frame import DaemonDrive, DriveLine, Frame
 from exporter.top.spans import (
     Line,
     Span,
@@ -208,16 +208,27 @@ def detail(drive: DriveLine, frame: Frame, width: int) -> list[Line]:
     if drive.services:
         texts = [_service(rate) for rate in drive.services]
         rows.append(line(f" {'services':9}", joined(texts, width - 10, " · ")))
-    facts = []
+    facts = " · ".join(_facts(known))
+    return [*rows, *([line(f" {'health':9}{facts}")] if facts else [])]
+
+
+def _facts(known: DaemonDrive) -> Iterator[str]:
+    """Yields what the daemon knows about the health of a drive."""
     if known.temperature_celsius is not None:
-        facts.append(f"{known.temperature_celsius:.0f} °C")
+        yield f"{known.temperature_celsius:.0f} °C"
     if known.used_ratio is not None:
-        facts.append(f"{percent(known.used_ratio)} worn")
+        yield f"{percent(known.used_ratio)} worn"
     if known.spare_ratio is not None:
-        facts.append(f"spare {percent(known.spare_ratio)}")
+        yield f"spare {percent(known.spare_ratio)}"
     if known.media_errors is not None:
-        facts.append(f"media errors {known.media_errors:.0f}")
-    return [*rows, *([line(f" {'health':9}{' · '.join(facts)}")] if facts else [])]
+        yield f"media errors {known.media_errors:.0f}"
+    inside = (
+        ("r", known.read_slowest_inside_seconds),
+        ("w", known.write_slowest_inside_seconds),
+    )
+    slowest = [f"{name} {milliseconds(seconds)} ms" for name, seconds in inside if seconds]
+    if slowest:
+        yield f"slowest inside the drive {', '.join(slowest)}"
 
 
 def _below(drive: DriveLine, frame: Frame, view: View, width: int) -> list[Line]:

@@ -90,7 +90,7 @@ REDO = DriveLine(
             (Verdict.NONE,) * 300,
         ),
     ),
-    known=DaemonDrive(33.0, 0.01, 1.0, 0, 0.0001, 0.0001),
+    known=DaemonDrive(33.0, 0.01, 1.0, 0, 0.0001, 0.0001, 0.005, 0.038),
 )
 
 CACHE = DriveLine(

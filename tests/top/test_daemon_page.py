@@ -26,6 +26,8 @@ ssd_smart_media_errors_total{device="sda",serial="S1"} 7
 ssd_disk_await_baseline_seconds{device="sda",op="read"} 0.0003
 ssd_disk_await_baseline_seconds{device="sda",op="write"} NaN
 ssd_disk_await_baseline_seconds{device="sdb",op="write"} x
+ssd_smart_slowest_request_seconds{device="sda",serial="S1",op="write"} 0.038
+ssd_smart_slowest_request_seconds{device="sda",serial="S1",op="discard"} 0.5
 ssd_disk_reads_completed_total{device="sda"} 5
 garbage
 """
@@ -66,7 +68,9 @@ def daemon(status: int, body: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def test_values_of_a_page() -> None:
-    assert {"sda": DaemonDrive(35, 0.03, 0.99, 7, 0.0003)} == parse(PAGE.splitlines())
+    assert {"sda": DaemonDrive(35, 0.03, 0.99, 7, 0.0003, None, None, 0.038)} == parse(
+        PAGE.splitlines()
+    )
 
 
 def test_a_daemon_is_asked_every_15_seconds() -> None:

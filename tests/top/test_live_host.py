@@ -72,6 +72,7 @@ def test_the_values_as_json(slow_disk: SlowDisk) -> None:
         *("queue_depth", "busy_ratio", "saturated_seconds", "stalled_seconds", "services"),
         *("temperature_celsius", "endurance_used_ratio", "spare_ratio", "media_errors"),
         *("read_await_baseline_seconds", "write_await_baseline_seconds"),
+        *("read_slowest_inside_seconds", "write_slowest_inside_seconds"),
     } == drive.keys()
     assert drive["written_bytes_per_second"] > 0
     assert drive["write_await_seconds"] > 0
