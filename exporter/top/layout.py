@@ -208,8 +208,12 @@ def detail(drive: DriveLine, frame: Frame, width: int) -> list[Line]:
     if drive.services:
         texts = [_service(rate) for rate in drive.services]
         rows.append(line(f" {'services':9}", joined(texts, width - 10, " · ")))
-    facts = " · ".join(_facts(known))
-    return [*rows, *([line(f" {'health':9}{facts}")] if facts else [])]
+    facts, slowest = " · ".join(_facts(known)), _slowest_inside(known)
+    return [
+        *rows,
+        *([line(f" {'health':9}{facts}")] if facts else []),
+        *([line(f" {'inside':9}slowest request in the drive: {slowest}")] if slowest else []),
+    ]
 
 
 def _facts(known: DaemonDrive) -> Iterator[str]:
@@ -222,13 +226,14 @@ def _facts(known: DaemonDrive) -> Iterator[str]:
         yield f"spare {percent(known.spare_ratio)}"
     if known.media_errors is not None:
         yield f"media errors {known.media_errors:.0f}"
-    inside = (
-        ("r", known.read_slowest_inside_seconds),
-        ("w", known.write_slowest_inside_seconds),
+
+
+def _slowest_inside(known: DaemonDrive) -> str:
+    both = (
+        ("read", known.read_slowest_inside_seconds),
+        ("write", known.write_slowest_inside_seconds),
     )
-    slowest = [f"{name} {milliseconds(seconds)} ms" for name, seconds in inside if seconds]
-    if slowest:
-        yield f"slowest inside the drive {', '.join(slowest)}"
+    return ", ".join(f"{name} {milliseconds(seconds)} ms" for name, seconds in both if seconds)
 
 
 def _below(drive: DriveLine, frame: Frame, view: View, width: int) -> list[Line]:

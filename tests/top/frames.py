@@ -63,7 +63,7 @@ BUSY = DriveLine(
             tuple(Verdict.DEVICE if 120 <= i < 160 else Verdict.NONE for i in range(300)),
         ),
     ),
-    known=DaemonDrive(35.0, 0.03, 0.99, 7, 0.0003, 0.0005),
+    known=DaemonDrive(35.0, 0.03, 0.99, 7, 0.0003, 0.0005, 0.005, 0.038),
 )
 
 REDO = DriveLine(
@@ -90,7 +90,7 @@ REDO = DriveLine(
             (Verdict.NONE,) * 300,
         ),
     ),
-    known=DaemonDrive(33.0, 0.01, 1.0, 0, 0.0001, 0.0001, 0.005, 0.038),
+    known=DaemonDrive(33.0, 0.01, 1.0, 0, 0.0001, 0.0001),
 )
 
 CACHE = DriveLine(
