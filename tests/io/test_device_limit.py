@@ -63,7 +63,7 @@ def test_a_device_keeps_its_place_when_others_appear_and_gives_it_when_it_disapp
 
 
 def test_a_line_that_cannot_be_parsed_does_not_let_the_results_grow(machine: Machine) -> None:
-    """A device with such a line has not disappeared, so no device is dropped until there is need."""
+    """A device with such a line has not disappeared, so devices are dropped only at the limit."""
     for start in range(0, 5 * MAX_DEVICES, MAX_DEVICES):
         has(machine, *range(start, start + MAX_DEVICES))
         with (machine.proc / "diskstats").open("a") as file:

@@ -15,8 +15,8 @@ from exporter.families.desc import Buckets, MetricDesc, Sample
 from exporter.metrics.page import PageCache
 from exporter.runtime.collector_status import CollectorStatus
 from exporter.runtime.errors import BugError
-from tests.metrics.accept_encodings import ACCEPT_ENCODINGS
 from tests.fakes import FakeClock
+from tests.metrics.accept_encodings import ACCEPT_ENCODINGS
 
 TICK = MetricDesc("ssd_test_ticks_total", "Ticks.", (), "counter")
 HEAT = MetricDesc("ssd_test_celsius", "Temperature.", ("device",))

@@ -16,6 +16,7 @@ from exporter.runtime.clock import Clock
 from exporter.runtime.errors import CommandError
 from exporter.runtime.threads import WakePipe
 from exporter.smart import smartctl
+from exporter.smart.polling.moment import Moment
 from exporter.smart.polling.poll_document import PollDocument, poll_document
 from exporter.smart.polling.poll_timing import AdapterQueue, DueQueue, PolledDrive, State, Target
 from exporter.smart.smartctl import Address, Logs
@@ -274,7 +275,7 @@ class PollScheduler:
 
     def _start(self, drive: PolledDrive) -> None:
         target, now = drive.target, self._clock.monotonic()
-        drive.start_poll(now, self._clock.wall())
+        drive.start_poll(now, Moment.now(self._clock))
         self._active[target.address] = drive
         try:
             argv = smartctl.arguments(
@@ -310,7 +311,7 @@ class PollScheduler:
         document = poll_document(
             finished,
             address,
-            began_at=drive.began_at_unix,
+            began=drive.began_moment or Moment.now(self._clock),
             interval_seconds=drive.target.interval_seconds,
             is_daily=drive.logs is Logs.DAILY,
             form=drive.form,

@@ -16,6 +16,7 @@ from exporter.programs.children import Children
 from exporter.runtime.clock import Clock
 from exporter.smart import addressing, discovery, smartctl
 from exporter.smart.discovery import Candidate, Selection
+from exporter.smart.polling.moment import Moment
 from exporter.smart.polling.poll_document import HEARTBEAT_SECONDS, Heartbeat, PollDocument
 from exporter.smart.polling.poll_history import PollHistory
 from exporter.smart.polling.poll_scheduler import PollScheduler, PollSettings
@@ -266,9 +267,12 @@ class Poller:
         names, self._device_names = self._device_names, discovery.device_names(self._sys)
         if names != self._device_names:
             self.rescan_soon()
+        now = Moment.now(self._clock)
         self._on_heartbeat(
             Heartbeat(
-                at=self._clock.wall(),
+                at=now.unix_time,
+                monotonic=now.monotonic,
+                boot_id=now.boot_id,
                 interval_seconds=self._heartbeat_seconds,
                 scanned_at=self._scanner.at,
                 drives=tuple(
