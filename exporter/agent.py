@@ -69,6 +69,8 @@ class Agent:
         #: heartbeat, the list of drives that is written regularly.
         self._unwritten: set[tuple[str, str] | None] = set()
         self._drives: tuple[tuple[str, str], ...] | None = None
+        #: True if documents of removed drives may be left.
+        self._must_sweep = False
         self._stopping = self._reloading = False
         self._clock = SystemClock()
         self._poller = self._new_poller()
@@ -149,7 +151,7 @@ class Agent:
         if writer is not self._writer:
             self._writer.close()
         self._settings, self._writer = settings, writer
-        self._unwritten, self._drives = set(), None
+        self._unwritten, self._drives, self._must_sweep = set(), None, False
         self._poller = self._new_poller()
         self._poller.inherit(children)
         self._poller.wake_on_signals()
@@ -179,15 +181,26 @@ class Agent:
         # Documents of an earlier run are kept until the first scan, because their drives may still
         # be present.
         if heartbeat.drives != self._drives and heartbeat.scanned_at is not None:
-            self._drives = heartbeat.drives
+            self._drives, self._must_sweep = heartbeat.drives, True
             self._unwritten &= {*heartbeat.drives, None}
-            try:
-                self._writer.sweep(set(heartbeat.drives))
-            except OSError as e:
-                log.warning(
-                    "%s: documents of removed drives could not be deleted: %s",
-                    *(self._directory, e.strerror),
-                )
+            self._sweep(logging.WARNING)
+        elif self._must_sweep:
+            self._sweep(logging.DEBUG)
+
+    def _sweep(self, level: int) -> None:
+        """Deletes the documents of removed drives. After an error, the next heartbeat repeats it.
+
+        level: the level of the line about an error.
+        """
+        try:
+            self._writer.sweep(set(self._drives or ()))
+            self._must_sweep = False
+        except OSError as e:
+            log.log(
+                level,
+                "%s: documents of removed drives could not be deleted: %s",
+                *(self._directory, e.strerror),
+            )
 
     def _write(self, document: PollDocument | Heartbeat) -> None:
         address = None if isinstance(document, Heartbeat) else (document.path, document.type)
