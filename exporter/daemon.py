@@ -185,9 +185,10 @@ def _children(clock: Clock) -> "SystemChildren":
 
 
 def _history(state: StateFile) -> "WearHistory":
+    from exporter.wear.wear_database import HISTORY_FILE  # noqa: PLC0415
     from exporter.wear.wear_history import WearHistory  # noqa: PLC0415
 
-    return WearHistory.open(state.directory / "history.sqlite")
+    return WearHistory.open(state.directory / HISTORY_FILE)
 
 
 class _Threads:

@@ -24,7 +24,7 @@ class Failing:
     times: the number of calls that fail. The others reach the kernel.
     is_meant: returns True for the arguments of the calls that fail.
 
-    failed: the number of calls that have failed.
+    number: the number of the error. failed: the number of calls that have failed.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Failing:
         times: float = 1,
         is_meant: Callable[..., bool] = lambda *_args, **_options: True,
     ) -> None:
-        self._error = getattr(errno, name)
+        self.number = getattr(errno, name)
         self._call = call
         self._times = times
         self._is_meant = is_meant
@@ -45,7 +45,7 @@ class Failing:
     def __call__(self, *args: Any, **options: Any) -> Any:
         if self.failed < self._times and self._is_meant(*args, **options):
             self.failed += 1
-            raise OSError(self._error, os.strerror(self._error), *args[:1])
+            raise OSError(self.number, os.strerror(self.number), *args[:1])
         return self._real(*args, **options)
 
     @contextmanager

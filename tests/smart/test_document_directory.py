@@ -301,7 +301,7 @@ def test_a_document_that_cannot_be_deleted_does_not_keep_the_others(
     writer.write(POLL)
     first = os.listdir(place)[0]
     fails = Failing(name, "unlink", is_meant=lambda path, **_: path == first)
-    with fails.installed(monkeypatch), pytest.raises(OSError, match=os.strerror(fails._error)):
+    with fails.installed(monkeypatch), pytest.raises(OSError, match=os.strerror(fails.number)):
         writer.sweep(set())
     assert [first] == os.listdir(place)
     writer.sweep(set())
