@@ -358,6 +358,8 @@ class _Threads:
             log.warning(
                 "%s: the state could not be saved: %s", self._state.directory, e.strerror or e
             )
+        if not at_end:
+            self._monitor.kept_copies.refresh()
 
     def _save_inventory(self) -> None:
         if self._state is not None:

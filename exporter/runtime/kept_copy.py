@@ -7,10 +7,13 @@ again and again does not fill the disk: beyond the limit nothing is set aside, a
 
 import contextlib
 import errno
+import logging
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+log = logging.getLogger(__name__)
 
 #: Maximum number of kept copies of one file. A file is damaged rarely, and each copy of the wear
 #: history of 1,000 drives takes 64 MB.
@@ -18,6 +21,41 @@ MAX_COPIES = 8
 
 #: The end of the name of a copy: a number, or the time at which an earlier version made it.
 _END = re.compile(r"\.kept-(\d{1,9}|\d{8}T\d{6}Z)")
+
+
+#: The files of the state directory that may be set aside.
+FILES = ("history.sqlite", "probe-budget.json", "state.json")
+
+
+class KeptCopies:
+    """The number of kept copies in a state directory, for the metrics page and the log.
+
+    directory: the state directory; None means that there is none.
+    counts: the number of copies, keyed by the name of the file; empty before the first `refresh`.
+    """
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory
+        self.counts: Mapping[str, int] = {}
+
+    def refresh(self) -> None:
+        """Counts the copies. If there are any, the first call logs them.
+
+        This may block on a disk. If the directory cannot be read, the last numbers are kept.
+        """
+        if self._directory is None:
+            return
+        try:
+            counts = {name: len(copies(self._directory / name)) for name in FILES}
+        except OSError:
+            return
+        if not self.counts and any(counts.values()):
+            names = ", ".join(f"{count} of {name}" for name, count in counts.items() if count)
+            log.warning(
+                "%s contains copies of files that were set aside: %s; merge or delete them",
+                *(self._directory, names),
+            )
+        self.counts = counts
 
 
 class TooManyCopies(OSError):

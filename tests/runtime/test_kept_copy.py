@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from exporter.runtime import kept_copy
-from exporter.runtime.kept_copy import MAX_COPIES, TooManyCopies, copies, set_aside
+from exporter.runtime.kept_copy import (
+    FILES,
+    MAX_COPIES,
+    KeptCopies,
+    TooManyCopies,
+    copies,
+    set_aside,
+)
 from tests.injected_errors import ERRORS, Failing
 
 
@@ -119,3 +126,32 @@ def test_a_filesystem_without_links_is_supported(
     path.write_text("more")
     with Failing("EPERM", "link", times=9).installed(monkeypatch):
         assert "more" == set_aside(path).read_text()
+
+
+def test_copies_are_counted_and_logged_once(
+    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(2):
+        path.write_text("rows")
+        set_aside(path)
+    found = KeptCopies(path.parent)
+    assert {} == found.counts
+    for _ in range(2):
+        found.refresh()
+    assert {**dict.fromkeys(FILES, 0), "history.sqlite": 2} == found.counts
+    line = f"{path.parent} contains copies of files that were set aside: 2 of history.sqlite; merge"
+    (said,) = caplog.messages
+    assert line in said
+    with Failing("EIO", "listdir").installed(monkeypatch):
+        found.refresh()
+    assert 2 == found.counts["history.sqlite"]
+    for each in copies(path):
+        each.unlink()
+    found.refresh()
+    assert 0 == found.counts["history.sqlite"]
+
+
+def test_without_a_state_directory_nothing_is_counted() -> None:
+    found = KeptCopies(None)
+    found.refresh()
+    assert {} == found.counts

@@ -9,9 +9,14 @@ from pathlib import Path
 import pytest
 
 from exporter.config.settings import SmartSource
-from exporter.smart import document_source
 from exporter.smart.document_directory import HEARTBEAT_FILE
-from exporter.smart.polling.poll_document import LARGEST_BYTES, PollDocument, encoded, file_name
+from exporter.smart.polling.poll_document import (
+    LARGEST_BYTES,
+    PollDocument,
+    encoded,
+    file_name,
+    parse_poll_document,
+)
 from tests.injected_errors import Failing, descriptors_left
 from tests.smart import scripted_smartctl
 from tests.smart.scripted_smartctl import ata
@@ -347,15 +352,15 @@ def test_a_document_for_which_memory_is_missing_is_read_again(
 ) -> None:
     daemon = watching(tmp_path, SmartSource.DIRECTORY)
     daemon.agent_says(daemon.document(SDA), daemon.document(NVME))
-    real, calls = document_source.parse_poll_document, []
+    calls = []
 
     def parse(text: bytes) -> PollDocument:
         calls.append(text)
         if len(calls) == 1:
             raise MemoryError
-        return real(text)
+        return parse_poll_document(text)
 
-    monkeypatch.setattr(document_source, "parse_poll_document", parse)
+    monkeypatch.setattr("exporter.smart.document_source.parse_poll_document", parse)
     assert "there is not enough memory to read it; it is read again" in daemon.step().problem
     assert ("", BOTH) == (daemon.step().problem, daemon.seen())
     assert 3 == len(calls)
