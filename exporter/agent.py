@@ -24,7 +24,7 @@ from exporter.runtime.errors import ConfigError
 from exporter.runtime.threads import lower_priority
 from exporter.smart.document_directory import DocumentWriter
 from exporter.smart.polling.poll_document import HEARTBEAT_SECONDS, Heartbeat, PollDocument
-from exporter.smart.polling.poller import Poller, PollingPlan
+from exporter.smart.polling.poller import Poller, PollingPlan, adopt_leftovers
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +73,7 @@ class Agent:
         self._must_sweep = False
         self._stopping = self._reloading = False
         self._clock = SystemClock()
+        self._children = SystemChildren(self._clock)
         self._poller = self._new_poller()
 
     def run(self) -> None:
@@ -85,6 +86,7 @@ class Agent:
             signal.signal(number, self._on_signal)
         self._poller.wake_on_signals()
         _hold(self._writer)
+        adopt_leftovers(self._children, self._settings.plan.program)
         log.info("ssd-exporter smart-agent polls the drives; it writes to %s", self._directory)
         self._list_drives()
         service.notify("READY=1", "STATUS=polling the drives")
@@ -107,7 +109,7 @@ class Agent:
 
     def _new_poller(self) -> Poller:
         return Poller(
-            SystemChildren(self._clock),
+            self._children,
             self._clock,
             self._settings.plan,
             sys=self._settings.sysfs,
@@ -147,13 +149,13 @@ class Agent:
             service.notify("READY=1", "STATUS=polling the drives; the last reload failed")
             return
         logs.configure(settings.log_level, settings.log_format)
-        children = self._poller.hand_over()
+        # The new poller goes on with the object that tracks the processes.
+        self._poller.hand_over()
         if writer is not self._writer:
             self._writer.close()
         self._settings, self._writer = settings, writer
         self._unwritten, self._drives, self._must_sweep = set(), None, False
         self._poller = self._new_poller()
-        self._poller.inherit(children)
         self._poller.wake_on_signals()
         # Measured: without this call, each reload adds 1 to 2 KiB to the resident memory, although
         # no object is unreachable. A full collection also empties the interpreter's free lists.

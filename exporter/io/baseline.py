@@ -35,8 +35,8 @@ _WEIGHT_END = 1e9
 #: memory. No host has so many drives, even if replaced drives are counted.
 _MAX_DRIVES = 8192
 
-#: Maximum number of bins of all baselines in the state file: 1,500 drives with 50 bins for reads and
-#: 50 for writes. Each takes three of the 700,000 values that the file may have (`runtime.state`),
+#: Maximum number of bins of all baselines in the state file: 1,500 drives with 50 bins for reads,
+#: and 50 for writes. Each takes three of the 700,000 values that the file may have,
 #: and a third of them is left for other values. Usual drives have 20 bins.
 _MAX_STORED_BINS = 150_000
 

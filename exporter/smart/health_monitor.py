@@ -13,7 +13,7 @@ from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.drives.wearout import WearoutRules
 from exporter.linux.device import Device
-from exporter.programs.children import Children
+from exporter.programs.children import Children, SystemChildren
 from exporter.runtime.clock import Clock
 from exporter.runtime.collector_status import CollectorStatus
 from exporter.smart import mmc_drives
@@ -148,12 +148,15 @@ class HealthMonitor:
     def _new_poller(self) -> "Poller":
         # Not imported beside an agent: it takes 0.4 MB.
         from exporter.smart import polling_plan  # noqa: PLC0415
-        from exporter.smart.polling.poller import Poller  # noqa: PLC0415
+        from exporter.smart.polling.poller import Poller, adopt_leftovers  # noqa: PLC0415
 
         path = self.settings.path
         plan = polling_plan.of(self.settings)
+        children = self._children()
+        if self._is_alone and isinstance(children, SystemChildren):
+            adopt_leftovers(children, plan.program)
         return Poller(
-            self._children(),
+            children,
             self._clock,
             plan if self._is_alone else polling_plan.shared(self.settings)[0],
             sys=path.sysfs,

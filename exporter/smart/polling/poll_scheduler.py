@@ -54,6 +54,21 @@ class PollSettings:
     daily_seconds: float = 86_400.0
 
 
+def process_key(argv: Sequence[str]) -> str | Address | None:
+    """Returns the key of a process that a scheduler has started; None if it is another one.
+
+    argv: the command line of the process. An interpreter may come before the program.
+    """
+    if "--scan-open" in argv:
+        return SCAN
+    return LISTING if "--scan" in argv else smartctl.polled_address(argv)
+
+
+def may_be_killed(key: object) -> bool:
+    """True if the process with this key can be killed without harm."""
+    return not isinstance(key, Address) or smartctl.may_be_killed(key.type)
+
+
 class PollScheduler:
     """Polls each drive at once, then once per interval.
 
