@@ -31,7 +31,7 @@ from exporter.runtime.state import (
     open_state_file,
 )
 from exporter.runtime.threads import LoopThread, PeriodicThread
-from exporter.web import listen, security
+from exporter.web import listen, lobby, security
 from exporter.web.server import HttpServer
 from exporter.web.site import Site
 
@@ -132,6 +132,7 @@ def serve(
             the state directory, or the configured state directory cannot be used.
     """
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
+    lobby.raise_descriptor_limit()
     clock = SystemClock()
     state = open_state_file(settings.state.directory, environment)
     if state is not None:
