@@ -77,10 +77,13 @@ class StateFile:
         path = self.directory / _LOCK_FILE
         try:
             descriptor = lock_file.open_lock_file(path, 0o600)
-            if lock_file.lock(descriptor):
-                self._held = descriptor
-                return
-            os.close(descriptor)
+            try:
+                if lock_file.lock(descriptor):
+                    self._held = descriptor
+                    return
+            finally:
+                if self._held != descriptor:
+                    os.close(descriptor)
         except OSError as e:
             log.warning(
                 "%s cannot be locked: %s; a second daemon with this directory is not detected",

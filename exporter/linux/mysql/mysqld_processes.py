@@ -14,7 +14,7 @@ facts that a user cannot choose freely:
 3. Within a control group, processes that hold a write lock on a file come first: a server locks
    the files of its data directory. Then follow those that systemd has started itself, and then the
    oldest ones. The kernel records all of this. So wrappers that are also called mysqld do not hide
-   the server of their unit. Control groups with equally many selected processes have this order too.
+   the server of their unit. Control groups with equally many selected processes have this order.
 
 So a server that systemd or a container engine started is selected, whatever other users start.
 """
