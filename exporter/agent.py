@@ -24,7 +24,7 @@ from exporter.runtime.errors import ConfigError
 from exporter.runtime.threads import lower_priority
 from exporter.smart.document_directory import DocumentWriter
 from exporter.smart.polling.poll_document import HEARTBEAT_SECONDS, Heartbeat, PollDocument
-from exporter.smart.polling.poller import Poller, PollingPlan
+from exporter.smart.polling.poller import Poller, PollingPlan, adopt_leftovers
 
 log = logging.getLogger(__name__)
 
@@ -69,8 +69,11 @@ class Agent:
         #: heartbeat, the list of drives that is written regularly.
         self._unwritten: set[tuple[str, str] | None] = set()
         self._drives: tuple[tuple[str, str], ...] | None = None
+        #: True if documents of removed drives may be left.
+        self._must_sweep = False
         self._stopping = self._reloading = False
         self._clock = SystemClock()
+        self._children = SystemChildren(self._clock)
         self._poller = self._new_poller()
 
     def run(self) -> None:
@@ -83,6 +86,7 @@ class Agent:
             signal.signal(number, self._on_signal)
         self._poller.wake_on_signals()
         _hold(self._writer)
+        adopt_leftovers(self._children, self._settings.plan.program)
         log.info("ssd-exporter smart-agent polls the drives; it writes to %s", self._directory)
         self._list_drives()
         service.notify("READY=1", "STATUS=polling the drives")
@@ -105,7 +109,7 @@ class Agent:
 
     def _new_poller(self) -> Poller:
         return Poller(
-            SystemChildren(self._clock),
+            self._children,
             self._clock,
             self._settings.plan,
             sys=self._settings.sysfs,
@@ -145,11 +149,12 @@ class Agent:
             service.notify("READY=1", "STATUS=polling the drives; the last reload failed")
             return
         logs.configure(settings.log_level, settings.log_format)
+        # The new poller goes on with the object that tracks the processes.
         earlier = self._poller.hand_over()
         if writer is not self._writer:
             self._writer.close()
         self._settings, self._writer = settings, writer
-        self._unwritten, self._drives = set(), None
+        self._unwritten, self._drives, self._must_sweep = set(), None, False
         self._poller = self._new_poller()
         self._poller.inherit(earlier)
         self._poller.wake_on_signals()
@@ -179,15 +184,26 @@ class Agent:
         # Documents of an earlier run are kept until the first scan, because their drives may still
         # be present.
         if heartbeat.drives != self._drives and heartbeat.scanned_at is not None:
-            self._drives = heartbeat.drives
+            self._drives, self._must_sweep = heartbeat.drives, True
             self._unwritten &= {*heartbeat.drives, None}
-            try:
-                self._writer.sweep(set(heartbeat.drives))
-            except OSError as e:
-                log.warning(
-                    "%s: documents of removed drives could not be deleted: %s",
-                    *(self._directory, e.strerror),
-                )
+            self._sweep(logging.WARNING)
+        elif self._must_sweep:
+            self._sweep(logging.DEBUG)
+
+    def _sweep(self, level: int) -> None:
+        """Deletes the documents of removed drives. After an error, the next heartbeat repeats it.
+
+        level: the level of the line about an error.
+        """
+        try:
+            self._writer.sweep(set(self._drives or ()))
+            self._must_sweep = False
+        except OSError as e:
+            log.log(
+                level,
+                "%s: documents of removed drives could not be deleted: %s",
+                *(self._directory, e.strerror),
+            )
 
     def _write(self, document: PollDocument | Heartbeat) -> None:
         address = None if isinstance(document, Heartbeat) else (document.path, document.type)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 #: The commands in the order of `--help`, keyed by subject. A name that is not a command is ignored.
 _SUBJECTS: Mapping[str, Sequence[str]] = {
-    "Drives": ("check", "top", "self-test", "forget"),
+    "Drives": ("check", "top", "self-test", "forget", "merge-wear"),
     "Measurements": ("probe", "slc", "steady-state", "bench"),
     "Scheduled probes": ("enable-probes", "disable-probes"),
     "Bug reports": ("read", "capture"),
@@ -43,6 +43,7 @@ _EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("sudo ssd-exporter self-test /dev/sda abort", "end the running test"),
     ),
     "forget": (("sudo ssd-exporter forget S466NX0M123456", "after the drive was taken out"),),
+    "merge-wear": (("sudo ssd-exporter merge-wear", "every history.sqlite.kept-* of the daemon"),),
     "probe": (
         ("ssd-exporter probe --directory /mnt/data/ssd-test", "on any filesystem"),
         ("sudo ssd-exporter probe fsync", "in the daemon's directory"),

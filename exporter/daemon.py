@@ -31,7 +31,7 @@ from exporter.runtime.state import (
     open_state_file,
 )
 from exporter.runtime.threads import LoopThread, PeriodicThread
-from exporter.web import listen, security
+from exporter.web import listen, lobby, security
 from exporter.web.server import HttpServer
 from exporter.web.site import Site
 
@@ -132,6 +132,7 @@ def serve(
             the state directory, or the configured state directory cannot be used.
     """
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
+    lobby.raise_descriptor_limit()
     clock = SystemClock()
     state = open_state_file(settings.state.directory, environment)
     if state is not None:
@@ -185,9 +186,10 @@ def _children(clock: Clock) -> "SystemChildren":
 
 
 def _history(state: StateFile) -> "WearHistory":
+    from exporter.wear.wear_database import HISTORY_FILE  # noqa: PLC0415
     from exporter.wear.wear_history import WearHistory  # noqa: PLC0415
 
-    return WearHistory.open(state.directory / "history.sqlite")
+    return WearHistory.open(state.directory / HISTORY_FILE)
 
 
 class _Threads:
@@ -325,7 +327,7 @@ class _Threads:
         now = self._clock.monotonic()
         verdicts = monitor.sampler.verdicts()
         disks = monitor.survey.identities()
-        monitor.events.observe(self._clock.wall(), disks, drives, verdicts)
+        monitor.events.observe(self._clock.wall(), disks, drives, verdicts, now)
         for level, line in self._journal.observe(now, disks, drives, verdicts):
             log.log(level, "%s", line)
 
@@ -357,6 +359,8 @@ class _Threads:
             log.warning(
                 "%s: the state could not be saved: %s", self._state.directory, e.strerror or e
             )
+        if not at_end:
+            self._monitor.kept_copies.refresh()
 
     def _save_inventory(self) -> None:
         if self._state is not None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from exporter import __version__
 from exporter.config.settings import COLLECTORS, Settings, device_filter
@@ -29,6 +29,7 @@ from exporter.programs.command import Runner, version
 from exporter.runtime.clock import Clock
 from exporter.runtime.collector_status import CollectorStatus
 from exporter.runtime.errors import Parsed
+from exporter.runtime.kept_copy import KeptCopies
 
 if TYPE_CHECKING:
     from exporter.drives.health import DriveHealth
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from exporter.wear.wear_history import WearHistory
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 
 class Monitor:
@@ -56,6 +55,7 @@ class Monitor:
     Attributes:
     events: what happened to each drive in the last year.
     services: the I/O of systemd services and containers, refreshed by `refresh_services`.
+    kept_copies: the number of files of the state directory that were set aside.
     health: monitors SMART data; None if the collector `smart` is disabled.
     probe: runs scheduled probes; None if they are disabled.
     slc: reads the results of write cache probes; None if the collector `probe` is disabled or if
@@ -82,6 +82,7 @@ class Monitor:
         self.versions: tuple[str, ...] = ("",) * 5
         self.events = drive_events.DriveEvents(state.get("events"))
         self.settings = settings
+        self.kept_copies = KeptCopies(state_directory)
         self.collector_status = CollectorStatus(clock)
         self._is_exported = device_filter(settings.disk)
         is_enabled = settings.collector

@@ -33,8 +33,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": {"config", "drives", "families", "io", "linux", "probe", "runtime", "smart"},
     "web": {"metrics", "runtime"},
     "pages": {
-        *("", "config", "drives", "io", "linux", "metrics.collectors", "probe", "runtime"),
-        *("smart", "web.http_message"),
+        *("", "config", "drives", "io", "linux", "metrics.collectors"),
+        *("metrics.negotiation", "probe", "runtime", "smart", "web.http_message"),
     },
     # Commands, and what only they use.
     "report": {"runtime"},

@@ -53,6 +53,7 @@ COMMANDS: Mapping[str, ListedCommand] = {
     ),
     "self-test": ListedCommand("run a drive's self-test and show the result", "self_test"),
     "forget": ListedCommand("stop reporting a removed drive as missing", "forget"),
+    "merge-wear": ListedCommand("merge a wear history that was set aside back", "merge_wear"),
     "probe": ListedCommand(
         "measure the latency of a commit, a page read and a page write now", "probe_command"
     ),

@@ -32,6 +32,7 @@ from exporter.smart.drive_labels import labels
 from exporter.smart.drive_problems import Answers
 from exporter.smart.drive_registry import DriveRegistry
 from exporter.smart.inventory import Inventory
+from exporter.smart.polling.moment import Moment
 from exporter.smart.polling.poll_document import (
     Heartbeat,
     PollDocument,
@@ -336,9 +337,9 @@ def read_agent_heartbeat(smart: SmartSettings, clock: Clock) -> Heartbeat | None
     if smart.source is SmartSource.EXEC:
         return None
     heartbeat = parse_heartbeat(DocumentReader(smart.directory).read_heartbeat())
-    now = clock.wall()
+    now = Moment.now(clock)
     if not heartbeat.is_live(now):
-        age = now - heartbeat.at
+        age = now.seconds_since(heartbeat.sent)
         raise ReadError(f"{smart.directory}: the last heartbeat is {age:.0f} s old")
     return heartbeat
 

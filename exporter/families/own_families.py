@@ -46,6 +46,13 @@ SURVEY_START = MetricDesc(
     "ssd_survey_start_timestamp_seconds",
     "Unix time at which the exporter started, and with it the surveys.",
 )
+SET_ASIDE = MetricDesc(
+    "ssd_state_set_aside_files",
+    "Copies of a file of the state directory that was unusable and was renamed. Merge those of "
+    "history.sqlite with `ssd-exporter merge-wear`, and delete them. It is missing without a state "
+    "directory.",
+    ("file",),
+)
 SAMPLER_INTERVAL = MetricDesc(
     "ssd_sampler_interval_seconds", "Configured time between two samples."
 )

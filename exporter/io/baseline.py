@@ -35,6 +35,11 @@ _WEIGHT_END = 1e9
 #: memory. No host has so many drives, even if replaced drives are counted.
 _MAX_DRIVES = 8192
 
+#: Maximum number of bins of all baselines in the state file: 1,500 drives with 50 bins for reads,
+#: and 50 for writes. Each takes three of the 700,000 values that the file may have,
+#: and a third of them is left for other values. Usual drives have 20 bins.
+_MAX_STORED_BINS = 150_000
+
 
 @dataclass(slots=True)
 class Baseline:
@@ -144,6 +149,7 @@ class Baselines:
     def __init__(self, rules: BaselineRules, stored: Any = None) -> None:
         self._rules = rules
         self._by_identity: dict[str, DriveBaselines] = {}
+        self._is_limit_logged = False
         if not isinstance(stored, Mapping | None):
             log.warning("the stored baselines are not usable; the exporter learns new ones")
             stored = None
@@ -178,7 +184,28 @@ class Baselines:
             drive.read.rules = drive.write.rules = rules
 
     def to_state(self) -> dict[str, Any]:
-        """Returns JSON values for the state file. Drives without an observation are left out."""
+        """Returns JSON values for the state file. Drives without an observation are left out.
+
+        Of more baselines than the file can have, the drives that were seen last are returned, and
+        the number is logged once.
+        """
+        kept: list[tuple[str, DriveBaselines]] = []
+        left = _MAX_STORED_BINS
+        known = [
+            each for each in self._by_identity.items() if each[1].read.bins or each[1].write.bins
+        ]
+        for identity, drive in reversed(known):
+            left -= len(drive.read.bins) + len(drive.write.bins)
+            if left < 0:
+                break
+            kept.append((identity, drive))
+        if len(kept) < len(known) and not self._is_limit_logged:
+            self._is_limit_logged = True
+            log.warning(
+                "only the baselines of %d of %d drives are saved: others are learned again after a"
+                " restart",
+                *(len(kept), len(known)),
+            )
         return {
             identity: {
                 "read": [list(pair) for pair in drive.read.weights()],
@@ -192,8 +219,7 @@ class Baselines:
                     else {"write_reference": drive.write.reference}
                 ),
             }
-            for identity, drive in self._by_identity.items()
-            if drive.read.bins or drive.write.bins
+            for identity, drive in reversed(kept)
         }
 
     def _restored(self, pairs: Any, reference: Any) -> Baseline:

@@ -112,10 +112,12 @@ class DriveEvents:
         disks: Mapping[str, str],
         drives: Sequence[WatchedDrive],
         verdicts: Mapping[str, Verdict],
+        now: float | None = None,
     ) -> None:
         """Records what has changed since the last call.
 
-        at: the Unix time.
+        at: the Unix time. It gives the day of an event, and may step.
+        now: the monotonic time, for the duration of bottlenecks; None means that `at` never steps.
         disks: the identity of each drive that the kernel lists, keyed by device name.
         drives: the monitored drives with their health.
         verdicts: the current verdict of each device.
@@ -126,7 +128,7 @@ class DriveEvents:
                 self._observe_health(at, identity, drive)
         for name, verdict in verdicts.items():
             if identity := disks.get(name, ""):
-                self._observe_verdict(at, identity, verdict)
+                self._observe_verdict(at, at if now is None else now, identity, verdict)
         present = set(disks.values())
         self._seen = {key: seen for key, seen in self._seen.items() if key in present}
         self._since = {key: since for key, since in self._since.items() if key in present}
@@ -191,26 +193,29 @@ class DriveEvents:
         if old_hours is not None and new_hours is not None and new_hours < old_hours:
             self._add(at, identity, EventKind.RESET)
 
-    def _observe_verdict(self, at: float, identity: str, verdict: Verdict) -> None:
+    def _observe_verdict(self, at: float, now: float, identity: str, verdict: Verdict) -> None:
         known = self._since.get(identity)
         if known is None or known[0] is not verdict:
-            self._since[identity] = (verdict, at)
+            self._since[identity] = (verdict, now)
             return
         kind, since = _BOTTLENECKS.get(verdict), known[1]
-        if kind is not None and at - since >= _BOTTLENECK_SECONDS:
+        if kind is not None and now - since >= _BOTTLENECK_SECONDS:
             self._add(at, identity, kind)
             # It counts once, until another verdict follows.
             self._since[identity] = (verdict, float("inf"))
 
     def _add(self, at: float, identity: str, kind: EventKind, count: int = 1) -> None:
-        """Adds events to the current day, and drops those that are too old."""
+        """Adds events to the current day, and drops those that are too old.
+
+        Events of later days are kept: the clock was ahead, or has been set back.
+        """
         day = int(at // _DAY)
         events = self._events.get(identity, {})
         total = min(events.get((day, kind), 0) + count, int(_MAX_COUNT))
         kept = sorted(
             (key, number)
             for key, number in (events | {(day, kind): total}).items()
-            if day - KEPT_DAYS <= key[0] <= day
+            if abs(day - key[0]) <= KEPT_DAYS
         )
         self._events[identity] = dict(kept[-_MAX_ENTRIES:])
         self._drop_oldest()

@@ -41,7 +41,7 @@ from exporter.linux.pressure import Pressure
 from exporter.linux.proc_stat import CpuStat
 from exporter.runtime.clock import Clock
 from exporter.runtime.collector_status import CollectorStatus
-from exporter.runtime.errors import LimitReached, Parsed
+from exporter.runtime.errors import Parsed
 
 #: There is a gap if two samples are more than this many sampling intervals apart, or if the host
 #: was suspended for more than that time. The time between the samples is then not recorded as an
@@ -237,7 +237,7 @@ class Sampler:
     def _process(self, sample: RawSample) -> None:
         now = sample.monotonic
         read_seconds = sample.seconds
-        lines = self._parsed("disk", sample.diskstats, self._parse_disks, read_seconds)
+        disks = self._parsed("disk", sample.diskstats, self._parse_disks, read_seconds)
         cpus = self._parsed("cpu", sample.stat, _parse_stat, read_seconds)
         waiting = self._parsed("pressure", sample.pressure, _parse_pressure, read_seconds)
         seconds = 0.0 if self._flushed_at is None else now - self._flushed_at
@@ -254,7 +254,7 @@ class Sampler:
         is_waited_for = tasks_wait_for_io(ratios[0], self._rules.saturation)
         context = DiskContext(is_cpu_bound, is_waited_for, is_cpu_full)
         self.recent.begin(ratios, shares, round(seconds / self.interval) if gap else 0)
-        self._advance_disks(now, lines, context, seconds, is_comparable=is_comparable)
+        self._advance_disks(now, disks, context, seconds, is_comparable=is_comparable)
         self._pressure = waiting
         self._boottime = sample.boottime
         self._flushed_at = now
@@ -270,13 +270,14 @@ class Sampler:
             return None
         return self._collector_status.collect(collector, "tick", lambda: parse(raw), read_seconds)
 
-    def _parse_disks(self, raw: RawFile) -> Parsed[diskstats.RecordsByLine]:
+    def _parse_disks(self, raw: RawFile) -> Parsed[dict[str, DiskStats]]:
+        """Returns the records of the exported devices, keyed by device name."""
         parsed = diskstats.parse(diskstats.decode(raw), self._lines)
-        self._is_complete = not parsed.faults
-        if len(self.activities) < files.MAX_DEVICES:
-            return parsed
-        fault = LimitReached(f"diskstats: only the first {files.MAX_DEVICES} devices are exported")
-        return Parsed(parsed.value, (*parsed.faults, fault))
+        self._lines, self._is_complete = parsed.value, not parsed.faults
+        every = diskstats.records_by_device(parsed.value.values())
+        wanted = {name: disk for name, disk in every.items() if self._wanted(name)}
+        disks = diskstats.first_devices(wanted, self.activities)
+        return Parsed(disks.value, (*parsed.faults, *disks.faults))
 
     def _advance_cpus(
         self, now: float, sampled: CpuStat | None, seconds: float, *, is_comparable: bool
@@ -295,33 +296,24 @@ class Sampler:
     def _advance_disks(
         self,
         now: float,
-        lines: diskstats.RecordsByLine | None,
+        disks: dict[str, DiskStats] | None,
         context: DiskContext,
         seconds: float,
         *,
         is_comparable: bool,
     ) -> None:
-        if lines is None:
+        if disks is None:
             self.disks = None
             return
         previous = (self.disks if is_comparable else None) or {}
         if not is_comparable and self.disks is not None and seconds > 0:
-            self._record_stalls(lines, seconds)
-        self._lines = lines
-        disks = {
-            name: disk
-            for name, disk in diskstats.records_by_device(lines.values()).items()
-            if self._wanted(name)
-        }
-        # A device with an unparsable line in this sample has not disappeared.
-        if self._is_complete and self.activities.keys() != disks.keys():
+            self._record_stalls(disks, seconds)
+        if self.activities.keys() != disks.keys():
             self._forget_missing(disks)
         for device, disk in disks.items():
             before = previous.get(device)
             activity = self.activities.get(device)
             if activity is None:
-                if len(self.activities) >= files.MAX_DEVICES:
-                    continue
                 activity = self.activities[device] = self._new_activity(device, now)
             elif before is disk and not disk.io_now:
                 activity.record_idle(seconds)
@@ -356,19 +348,24 @@ class Sampler:
             self.recent.record(device, interval, verdict, flags)
 
     def _forget_missing(self, disks: Mapping[str, DiskStats]) -> None:
+        # A device with an unparsable line in this sample has not disappeared. Its results are kept
+        # while there is space for them.
+        known = len(self.activities.keys() | disks.keys())
+        if not self._is_complete and known <= files.MAX_DEVICES:
+            return
         for device in self.activities.keys() - disks.keys():
             del self.activities[device]
             self.recent.forget(device)
             self._on_change()
 
-    def _record_stalls(self, lines: diskstats.RecordsByLine, seconds: float) -> None:
+    def _record_stalls(self, disks: Mapping[str, DiskStats], seconds: float) -> None:
         """Records a gap between two samples for the devices that hung all the time.
 
         A device hung if it was stalled before the gap, and if its counters did not change.
         """
-        for disk in lines.values():
-            activity = self.activities.get(disk.device)
-            before = (self.disks or {}).get(disk.device)
+        for device, disk in disks.items():
+            activity = self.activities.get(device)
+            before = (self.disks or {}).get(device)
             if activity is None or before is None or not activity.is_stalled:
                 continue
             interval = disk_interval(before, disk, seconds, activity.uncredited_seconds)

@@ -8,7 +8,7 @@ record of each unchanged line, and checks the range of all numbers of a line at 
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import repeat
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from exporter.linux import files
 from exporter.linux.files import COUNTER_END, RawFile
-from exporter.runtime.errors import Parsed, ParseError
+from exporter.runtime.errors import LimitReached, Parsed, ParseError
 
 #: The size of one sector in the counts of /proc/diskstats and /sys/block, in bytes. It does not
 #: depend on the sector size of the device.
@@ -215,6 +215,26 @@ def records_by_device(records: Iterable[DiskStats]) -> dict[str, DiskStats]:
         sums = [None if None in column else sum(column) for column in columns]
         by_device[device] = DiskStats(head.device, head.number, *sums)  # type: ignore[arg-type]
     return by_device
+
+
+def first_devices(
+    disks: dict[str, DiskStats], known: Container[str]
+) -> Parsed[dict[str, DiskStats]]:
+    """Returns at most 4,096 of these records, and a fault if there are more.
+
+    These are the known devices, and then the first of the others. So the devices on the page do not
+    change when others appear.
+
+    disks: keyed by device name. The order is kept.
+    known: the names of the devices that were used before.
+    """
+    most = files.MAX_DEVICES
+    if len(disks) <= most:
+        return Parsed(disks)
+    names = frozenset(sorted(disks, key=lambda name: name not in known)[:most])
+    kept = {name: disk for name, disk in disks.items() if name in names}
+    fault = LimitReached(f"diskstats: only {most} of {len(disks)} devices are exported")
+    return Parsed(kept, (fault,))
 
 
 def _next_record(line: str, before: str, last: DiskStats | None) -> DiskStats | None:

@@ -30,6 +30,7 @@ from exporter.runtime.state import StateFile, existing_directory, open_state_fil
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_registry import DriveRegistry
 from exporter.smart.inventory import Inventory
+from exporter.smart.polling.moment import Moment
 from exporter.smart.polling.poll_document import parse_heartbeat, parse_poll_document
 from exporter.smart.presence import HostContext
 
@@ -236,7 +237,7 @@ class AgentHealth:
         reader = DocumentReader(settings.smart.directory)
         try:
             heartbeat = parse_heartbeat(reader.read_heartbeat())
-            if heartbeat.is_live(clock.wall()):
+            if heartbeat.is_live(Moment.now(clock)):
                 for _, text in reader.changed():
                     if isinstance(text, bytes):
                         self._drives.record(parse_poll_document(text))

@@ -22,6 +22,7 @@ from exporter.io.survey import TopologySurvey
 from exporter.runtime.clock import Clock
 from exporter.runtime.collector_status import CollectorStatus
 from exporter.runtime.errors import Parsed
+from exporter.runtime.kept_copy import KeptCopies
 
 if TYPE_CHECKING:
     from exporter.probe.probe_monitor import ProbeMonitor
@@ -42,6 +43,7 @@ class Sources(Protocol):
     survey: the topology of the host.
     services: the I/O of systemd services and containers.
     events: what happened to each drive in the last year.
+    kept_copies: the number of files of the state directory that were set aside.
     health: the SMART data; None if the collector `smart` is disabled.
     probe: the scheduled probes; None if they are disabled.
     slc: the results of write cache probes; None if they are not read.
@@ -56,6 +58,7 @@ class Sources(Protocol):
     survey: TopologySurvey
     services: ServiceWatch
     events: DriveEvents
+    kept_copies: KeptCopies
     health: "HealthMonitor | None"
     probe: "ProbeMonitor | None"
     slc: "SlcResultStore | None"

@@ -21,7 +21,9 @@ def new(sources: Sources) -> Collect:
     def collect() -> Parsed[list[Sample | SampleBlock]]:
         times = sources.started_at_unix_time, sources.survey.refreshed_at_unix_time
         found = samples(sources.collector_status, sources.sampler, times, sources.versions)
-        return Parsed(list(found))
+        copies = sources.kept_copies.counts
+        kept = metrics.SET_ASIDE.block([(name,) for name in copies], list(copies.values()))
+        return Parsed([*found, *([kept] if copies else ())])
 
     return collect
 

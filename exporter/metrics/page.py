@@ -2,11 +2,12 @@
 
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from exporter.families.desc import MetricDesc, Sample, SampleBlock
 from exporter.metrics.exposition import rendered_families
+from exporter.metrics.negotiation import accepts_gzip, choices
 from exporter.runtime.collector_status import CollectorStatus
 from exporter.runtime.errors import BugError, Parsed, SourceError
 
@@ -67,7 +68,7 @@ class PageCache:
         accept, accept_encoding: the values of these header fields; empty if they are missing.
         """
         openmetrics = _prefers_openmetrics(accept)
-        compressed = _accepts_gzip(accept_encoding)
+        compressed = accepts_gzip(accept_encoding)
         return Page(
             _OPENMETRICS if openmetrics else _TEXT,
             "gzip" if compressed else "",
@@ -130,29 +131,10 @@ def _prefers_openmetrics(accept: str) -> bool:
     returns OpenMetrics 2 on request.
     """
     openmetrics = text = 0.0
-    for media, parameters, quality in _choices(accept):
+    for media, parameters, quality in choices(accept):
         if media == "application/openmetrics-text":
             if parameters.get("version", "1.0.0") == "1.0.0":
                 openmetrics = max(openmetrics, quality)
         elif media in ("text/plain", "text/*", "*/*"):
             text = max(text, quality)
     return openmetrics > 0 and openmetrics >= text
-
-
-def _accepts_gzip(accept_encoding: str) -> bool:
-    qualities = {coding: quality for coding, _, quality in _choices(accept_encoding)}
-    return qualities.get("gzip", qualities.get("*", 0.0)) > 0
-
-
-def _choices(header: str) -> Iterator[tuple[str, dict[str, str], float]]:
-    """Yields the choices of an Accept or Accept-Encoding header: name, parameters and quality.
-
-    The quality is 1 if it is not given, and 0 if it is not a number.
-    """
-    for choice in header.split(","):
-        name, *rest = (part.strip().lower() for part in choice.split(";"))
-        parameters = dict(parameter.split("=", 1) for parameter in rest if "=" in parameter)
-        try:
-            yield name, parameters, float(parameters.get("q", "1"))
-        except ValueError:
-            yield name, parameters, 0.0

@@ -7,6 +7,7 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import parse_qs, unquote
 
+from exporter.metrics.negotiation import accepts_gzip
 from exporter.pages.drive_history import DriveHistory
 from exporter.pages.drive_page import drive_page
 from exporter.pages.host_page import host_page
@@ -101,7 +102,7 @@ def _compressed(
     request: Request, content_type: str, body: bytes, headers: tuple[tuple[str, str], ...]
 ) -> Response:
     accepted = request.headers.get("accept-encoding", "")
-    if len(body) >= _LEAST_COMPRESSED and "gzip" in accepted and "gzip;q=0" not in accepted:
+    if len(body) >= _LEAST_COMPRESSED and accepts_gzip(accepted):
         body = gzip.compress(body, 1, mtime=0)
         headers = (*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
     return Response(HTTPStatus.OK, content_type, body, headers)

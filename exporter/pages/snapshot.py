@@ -28,6 +28,8 @@ from exporter.pages.views import (
     Todo,
 )
 from exporter.smart.drive_problems import CheckThresholds, Status, problems
+from exporter.smart.polling.moment import Moment
+from exporter.smart.polling.poll_document import Heartbeat
 
 #: The facts of the drives are read again after this time in seconds. SMART values change once a
 #: minute at most, mounts and roles with a survey.
@@ -70,7 +72,7 @@ class SnapshotReader:
             )
             for name, each in facts.items()
         )
-        todos = [*self._own_todos(at), *(todo for drive in drives for todo in drive.todos)]
+        todos = [*self._own_todos(), *(todo for drive in drives for todo in drive.todos)]
         todos.sort(key=lambda todo: -todo.status.urgency)
         return HostView(
             name=os.uname().nodename or "localhost",
@@ -112,7 +114,7 @@ class SnapshotReader:
             worst_await=max((value for value in maxima if value is not None), default=None),
         )
 
-    def _own_todos(self, at: float) -> Iterator[Todo]:
+    def _own_todos(self) -> Iterator[Todo]:
         sources = self._sources
         if problem := self._problem():
             yield Todo(
@@ -126,7 +128,8 @@ class SnapshotReader:
         if health is None or health.source.polls_itself or sources.sampler.samples < _AGENT_SAMPLES:
             return
         heartbeat = health.drives.heartbeat
-        if heartbeat is None or at - heartbeat.at > 3 * heartbeat.interval_seconds + 30:
+        limit_seconds = 3 * heartbeat.interval_seconds + 30 if heartbeat else 0.0
+        if heartbeat is None or self._age(heartbeat) > limit_seconds:
             yield Todo(
                 Status.WARNING,
                 "",
@@ -134,6 +137,10 @@ class SnapshotReader:
                 "The agent does not run, so wear, errors and temperatures are unknown.",
                 "Start it: `systemctl start ssd-smart-agent`",
             )
+
+    def _age(self, heartbeat: Heartbeat) -> float:
+        """Returns the age of a heartbeat in seconds. Setting the wall clock does not change it."""
+        return Moment.now(self._sources.clock).seconds_since(heartbeat.sent)
 
     def _host_facts(self, drives: Sequence[DriveFacts]) -> Iterator[str]:
         if self._system:
@@ -163,7 +170,7 @@ class SnapshotReader:
             if health.source.polls_itself:
                 yield "SMART without agent"
             elif heartbeat is not None:
-                yield f"Agent seen {duration(at - heartbeat.at)} ago"
+                yield f"Agent seen {duration(self._age(heartbeat))} ago"
         surveyed = sources.survey.refreshed_at_unix_time
         if surveyed is not None:
             yield f"Survey {duration(at - surveyed)} ago"

@@ -14,17 +14,16 @@ import contextlib
 import errno
 import logging
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from exporter.probe import budget_ledger
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR, Ledger, Reservation, WriteLimits
-from exporter.runtime import lock_file, untrusted_file
+from exporter.runtime import kept_copy, lock_file, untrusted_file
 from exporter.runtime.clock import Clock
 from exporter.runtime.errors import ParseError
-from exporter.runtime.untrusted_file import TooLargeFile
+from exporter.runtime.untrusted_file import TooLargeFile, UnusableFile
 
 log = logging.getLogger(__name__)
 
@@ -262,12 +261,15 @@ class ProbeBudget:
 
         It is that of the copy, or the one that this process read last. If there is neither, the
         bytes written over the drives' life are unknown.
+
+        Raises:
+            OSError: the copy exists, and reading it failed. It may be readable later.
         """
         today = self._today()
         ledger = Ledger(today, is_life_unknown=True)
         if self._has_read:
             ledger = self._known
-        with contextlib.suppress(OSError, ParseError):
+        with contextlib.suppress(FileNotFoundError, UnusableFile, ParseError):
             content = untrusted_file.read(self._copy, _MAX_FILE_BYTES)
             ledger = budget_ledger.parse(content.decode("utf-8", "replace"))
         return replace(budget_ledger.rolled_over(ledger, today), spent_day=today)
@@ -295,13 +297,12 @@ class ProbeBudget:
         raise OSError(errno.EWOULDBLOCK, "another process has held the lock for 5 s")
 
     def _keep_aside(self, why: ParseError, used: Ledger) -> None:
-        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(max(0.0, self._clock.wall())))
-        aside = self.path.with_name(f"{self.path.name}.kept-{stamp}")
-        action = f"kept as {aside.name}"
         try:
             # Make a second link instead of renaming: without a file, the full budget would be
             # available.
+            aside = kept_copy.next_copy(self.path)
             os.link(self.path, aside, follow_symlinks=False)
+            action = f"kept as {aside.name}"
         except OSError as e:
             action = f"overwritten ({e.strerror or e})"
         life = "the count of bytes over the drives' life is continued"

@@ -74,6 +74,7 @@ def prepare(
             finally:
                 if not is_done:
                     _undo(parent, name, descriptor, before)
+        with _as_probe_error(directory):
             os.fsync(parent)
     return path
 
@@ -176,7 +177,8 @@ def _opened(directory: Path, *, make: bool) -> Iterator[int]:
                 os.mkdir(directory, 0o700)
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        status = os.fstat(descriptor)
+        with _as_probe_error(directory):
+            status = os.fstat(descriptor)
         if status.st_uid != os.geteuid():
             raise UnsafeProbeFile(
                 f"{directory} belongs to user {status.st_uid}, not {os.geteuid()};"

@@ -112,6 +112,7 @@ class Child:
     max_output_bytes: the limit of standard output and standard error together.
     send: sends a signal to a process group.
     stage: the last step that was taken to end it.
+    is_adopted: True if an earlier process has started it, so that waitpid(2) does not apply.
     end: how the run has ended, or will end as far as is known.
     size: the number of bytes that it has printed so far.
     chunks: what it has printed to standard output and to standard error.
@@ -129,6 +130,7 @@ class Child:
     max_output_bytes: int
     pidfd_poll: PidfdPoll
     send: Callable[[int, int], None]
+    is_adopted: bool = False
     stage: Stage = Stage.RUNNING
     end: End = End.EXITED
     size: int = 0
@@ -197,6 +199,8 @@ class Child:
 
     def has_ended(self) -> bool:
         """True if the process has ended, so that `collect` returns at once."""
+        if self.is_adopted:
+            return is_over(self.pidfd)
         try:
             flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
             return os.waitid(os.P_PID, self.pid, flags) is not None
@@ -207,8 +211,11 @@ class Child:
         """Waits until the process has ended, and returns its exit status.
 
         If a signal ended it, the result is the negative number of the signal. None means that the
-        status was lost: another waitpid(2) of this process has read it, or SIGCHLD is ignored.
+        status was lost: another waitpid(2) of this process has read it, or SIGCHLD is ignored. It
+        is also lost if the process is adopted.
         """
+        if self.is_adopted:
+            return None
         if self.may_kill:
             # The processes that it started and left behind are ended. This is possible only now:
             # its number cannot be reused until it is collected.
@@ -268,6 +275,13 @@ def spawn(
     # During this time the call holds the interpreter's lock, and no other thread of this process
     # runs.
     return pid, [reading for reading, _ in pipes]
+
+
+def is_over(pidfd: int) -> bool:
+    """True if the process of a pidfd has ended."""
+    ended = select.poll()
+    ended.register(pidfd, select.POLLIN)
+    return bool(ended.poll(0))
 
 
 def pidfd(pid: int, open_pidfd: Callable[[int], int]) -> int:

@@ -72,6 +72,10 @@ class Children(Protocol):
         """
 
 
+#: The variable in the environment of each child that contains the process number of its parent. By
+#: it `leftovers` recognises the children of a process that was killed.
+PARENT = "SSD_EXPORTER_PARENT"
+
 #: The longest `wait`, in seconds. poll(2) takes its timeout as a 32-bit number of milliseconds.
 _MAX_WAIT_SECONDS = 3600.0
 
@@ -123,7 +127,8 @@ class SystemChildren:
         self._max_output_bytes = max_output_bytes
         self._open_pidfd = open_pidfd
         self._send = send
-        self._environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
+        path = os.environ.get("PATH", os.defpath)
+        self._environment = {"PATH": path, "LC_ALL": "C", PARENT: str(os.getpid())}
         self._pidfd_poll = PidfdPoll()
         self._running: dict[int, Child] = {}
         self._given_up: dict[int, Child] = {}
@@ -205,6 +210,33 @@ class SystemChildren:
 
     def stuck(self) -> frozenset[Hashable]:
         return frozenset(child.key for child in self._given_up.values())
+
+    def adopt(self, key: Hashable, program: str, pid: int, descriptor: int) -> None:
+        """Tracks a process that an earlier process of this project started, until it ends.
+
+        `stuck` contains its key meanwhile.
+
+        program: the name of the program. pid: its process number.
+        descriptor: a pidfd of the process. It is closed when the process ends.
+        """
+        now = self._clock.monotonic()
+        self._given_up[pid] = Child(
+            key=key,
+            program=program,
+            pid=pid,
+            pidfd=descriptor,
+            pipes=[-1, -1],
+            started_at=now,
+            limit_seconds=0.0,
+            deadline=now,
+            may_kill=False,
+            max_output_bytes=0,
+            pidfd_poll=self._pidfd_poll,
+            send=self._send,
+            is_adopted=True,
+            stage=Stage.GIVEN_UP,
+        )
+        self._pidfd_poll.add(descriptor, self._given_up[pid])
 
     def pid(self, key: Hashable) -> int | None:
         """Returns the process number of the running child with this key; None if there is none."""

@@ -8,12 +8,20 @@ is not sufficient.
 def require_few_values(text: str, limit: int) -> None:
     """Returns normally if the JSON text contains at most this many values.
 
-    The values are not parsed. Commas, colons and opening brackets are counted instead, also within
-    strings. The count may thus be above the number of values, but never below it.
+    They are counted by `value_count`.
 
     Raises:
         ValueError: the count exceeds the limit.
     """
-    count = 1 + sum(text.count(character) for character in ",:[{")
+    count = value_count(text)
     if count > limit:
         raise ValueError(f"it has {count} values, more than the limit of {limit}")
+
+
+def value_count(text: str) -> int:
+    """Returns a number that is at least the number of values in a JSON text.
+
+    The values are not parsed. Commas, colons and opening brackets are counted instead, also within
+    strings. The count may thus be above the number of values, but never below it.
+    """
+    return 1 + sum(text.count(character) for character in ",:[{")

@@ -4,6 +4,7 @@ The file is complete after kill -9. Except for the last save of a process, it is
 a power failure.
 """
 
+import errno
 import json
 import logging
 import math
@@ -13,9 +14,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from exporter.runtime import lock_file, privileges, untrusted_file
+from exporter.runtime import kept_copy, lock_file, privileges, untrusted_file
 from exporter.runtime.errors import ConfigError
-from exporter.runtime.json_values import require_few_values
+from exporter.runtime.json_values import require_few_values, value_count
 from exporter.runtime.lock_file import flock_holder
 
 log = logging.getLogger(__name__)
@@ -35,12 +36,23 @@ _MAX_NUMBER_CHARACTERS = 300
 #: The lock file of the daemon that uses the directory.
 _LOCK_FILE = "daemon.lock"
 
+#: The number of attempts to read the file while this process lacks memory or descriptors, and the
+#: time between two of them, in seconds.
+_READ_TRIES, _RETRY_SECONDS = 5, 0.2
+
+#: Errors that do not depend on the file, and that may be over soon.
+_TEMPORARY = (errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EINTR, errno.EAGAIN)
+
 #: The default directory, used if the process may write to it and $STATE_DIRECTORY is not set.
 FALLBACK = Path("/var/lib/ssd-exporter")
 
 
 class StateFile:
-    """The file state.json in a state directory. Several threads may call `save`."""
+    """The file state.json in a state directory. Several threads may call `save`.
+
+    Values whose keys this version does not know are saved again: a later version wrote them, and
+    reads them after the next update.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -48,6 +60,10 @@ class StateFile:
         self._lock = threading.Lock()
         self._held = -1
         self._is_final = False
+        #: The values that were loaded. After the first save only those with unknown keys.
+        self._loaded: dict[str, Any] = {}
+        #: Why the file is unusable, if it could not be set aside; empty if it is not in the way.
+        self._in_the_way = ""
 
     def hold(self) -> None:
         """Locks the directory against other daemons, until this process ends.
@@ -61,10 +77,13 @@ class StateFile:
         path = self.directory / _LOCK_FILE
         try:
             descriptor = lock_file.open_lock_file(path, 0o600)
-            if lock_file.lock(descriptor):
-                self._held = descriptor
-                return
-            os.close(descriptor)
+            try:
+                if lock_file.lock(descriptor):
+                    self._held = descriptor
+                    return
+            finally:
+                if self._held != descriptor:
+                    os.close(descriptor)
         except OSError as e:
             log.warning(
                 "%s cannot be locked: %s; a second daemon with this directory is not detected",
@@ -77,15 +96,24 @@ class StateFile:
         """Returns the values that were saved last, keyed by name; empty if there is no file.
 
         If the file cannot be read or parsed or has another version, the result is empty. The file
-        is then renamed, and a warning is logged.
+        is then renamed, and a warning is logged. If this process lacks memory or descriptors for
+        the moment, reading is repeated before.
         """
-        try:
-            return self._read()
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError, RecursionError) as e:
-            self._set_aside(str(e))
-            return {}
+        for left in reversed(range(_READ_TRIES)):
+            try:
+                state = self._read()
+            except FileNotFoundError:
+                return {}
+            except (OSError, ValueError, RecursionError, MemoryError) as e:
+                if left and is_temporary(e):
+                    time.sleep(_RETRY_SECONDS)
+                    continue
+                self._in_the_way = _reason(e)
+                self._set_aside()
+                return {}
+            self._loaded = {key: value for key, value in state.items() if key != "version"}
+            return state
+        raise AssertionError("unreachable")
 
     def load_read_only(self) -> dict[str, Any]:
         """Returns the values that were saved last, keyed by name, and leaves the file unchanged.
@@ -99,7 +127,7 @@ class StateFile:
                 return self._read()
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, RecursionError) as e:
+        except (OSError, ValueError, RecursionError, MemoryError) as e:
             log.warning("%s; continuing without saved values", self._unreadable(e))
             return {}
 
@@ -110,7 +138,7 @@ class StateFile:
                 self._read()
         except FileNotFoundError:
             return ""
-        except (OSError, ValueError, RecursionError) as e:
+        except (OSError, ValueError, RecursionError, MemoryError) as e:
             return self._unreadable(e)
         return ""
 
@@ -126,14 +154,42 @@ class StateFile:
 
         Raises:
             OSError: the file system is full, or the directory is missing or not writable; the old
-                file is unchanged. Or the directory cannot be synced; the file is then already
-                replaced.
+                file is unchanged. An unusable file could not be set aside; it is unchanged, too. Or
+                the directory cannot be synced; the file is then already replaced.
         """
-        text = json.dumps({"version": VERSION, **state}, separators=(",", ":"))
         with self._lock:
             if not self._is_final:
-                untrusted_file.replace_at(self._path, text.encode(), 0o600, wait_for_disk=not final)
+                if self._in_the_way and not self._set_aside():
+                    raise FileExistsError(
+                        errno.EEXIST, f"the unusable {self._path.name} is not replaced"
+                    )
+                self._loaded = {
+                    key: value for key, value in self._loaded.items() if key not in state
+                }
+                content = self._readable({**self._loaded, **state})
+                untrusted_file.replace_at(self._path, content, 0o600, wait_for_disk=not final)
             self._is_final |= final
+
+    def _readable(self, state: dict[str, Any]) -> bytes:
+        """Returns the content of the file. It is not larger than what `load` reads.
+
+        If it would be, the largest values are left out, and a warning is logged.
+        """
+        texts = {key: json.dumps(value, separators=(",", ":")) for key, value in state.items()}
+        omitted = []
+        while True:
+            fields = (f",{json.dumps(key)}:{text}" for key, text in texts.items())
+            text = "".join((f'{{"version":{VERSION}', *fields, "}"))
+            if len(text) <= _MAX_BYTES and value_count(text) <= _MAX_VALUES:
+                break
+            omitted.append(max(texts, key=lambda key: len(texts[key])))
+            del texts[omitted[-1]]
+        if omitted:
+            log.warning(
+                "%s: %s is too large to be read again and is not saved",
+                *(self._path, " and ".join(omitted)),
+            )
+        return text.encode()
 
     def _read(self) -> dict[str, Any]:
         """Returns the values in the file. A number that no float can represent is None."""
@@ -147,24 +203,39 @@ class StateFile:
         return state
 
     def _unreadable(self, e: Exception) -> str:
-        reason = e.strerror if isinstance(e, OSError) else e
-        return f"{self._path} cannot be read: {reason}"
+        return f"{self._path} cannot be read: {_reason(e)}"
 
-    def _set_aside(self, why: str) -> None:
-        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        aside = self._path.with_name(f"state.json.kept-{stamp}")
+    def _set_aside(self) -> bool:
+        """Renames the file; returns False if this fails."""
         try:
-            os.replace(self._path, aside)
+            aside = kept_copy.set_aside(self._path)
+        except FileNotFoundError:
+            aside = None
         except OSError as e:
             log.warning(
-                "%s is unusable: %s; starting without it. It could not be renamed: %s",
-                *(self._path, why, e),
+                "%s is unusable: %s; continuing without it, and nothing is saved, because it cannot"
+                " be set aside: %s",
+                *(self._path, self._in_the_way, e.strerror or e),
             )
-        else:
+            return False
+        if aside is not None:
             log.warning(
                 "%s is unusable: %s; renamed to %s, starting without it",
-                *(self._path, why, aside.name),
+                *(self._path, self._in_the_way, aside.name),
             )
+        self._in_the_way = ""
+        return True
+
+
+def is_temporary(e: Exception) -> bool:
+    """True if this process lacks memory or descriptors for the moment, or was interrupted."""
+    return isinstance(e, MemoryError) or (isinstance(e, OSError) and e.errno in _TEMPORARY)
+
+
+def _reason(e: Exception) -> str:
+    if isinstance(e, MemoryError):
+        return "there is not enough memory"
+    return (isinstance(e, OSError) and e.strerror) or str(e)
 
 
 def open_state_file(configured: Path | None, environment: dict[str, str]) -> StateFile | None:

@@ -240,14 +240,15 @@ def replace(
         os.unlink(temporary, dir_fd=directory)
         descriptor = create(temporary, mode, directory=directory)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+        try:
+            _write(descriptor, content)
             if owner is not None:
-                os.fchown(file.fileno(), *owner)
-                os.fchmod(file.fileno(), mode)
+                os.fchown(descriptor, *owner)
+                os.fchmod(descriptor, mode)
             if wait_for_disk:
-                file.flush()
-                os.fsync(file.fileno())
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
         os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
     except OSError:
         # The incomplete file is removed, because the disk may be full.
@@ -358,6 +359,12 @@ def _content(path: Path | str, place: int, status: os.stat_result, limit_bytes: 
     # The file may have grown since its size was read.
     _check_size(path, limit_bytes + 1 - left, limit_bytes)
     return b"".join(chunks)
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[os.write(descriptor, left) :]
 
 
 def _require_blocks(path: Path | str, place: int) -> None:

@@ -10,11 +10,11 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from exporter.runtime import untrusted_file
-from exporter.runtime.errors import NotAvailable, ReadError
+from exporter.runtime.errors import LimitReached, NotAvailable, ReadError
 from exporter.runtime.untrusted_file import UnusableFile
 from exporter.smart.polling.poll_document import (
     LARGEST_BYTES,
@@ -33,6 +33,10 @@ _SUFFIX = ".json"
 _MAX_FILES = 20_000
 
 _READABLE_BY_GROUP = 0o640
+
+
+class UntrustedDocument(ReadError):
+    """The directory or a file in it is not trusted: another user could have written it."""
 
 
 class DocumentWriter:
@@ -94,13 +98,20 @@ class DocumentWriter:
         drives: the drives to keep, as pairs of path and type.
 
         Raises:
-            OSError: the directory or a file in it cannot be changed.
+            OSError: the directory cannot be read, or a file cannot be removed. The other files are
+                removed.
         """
         kept = {file_name(*drive, is_daily=daily) for drive in drives for daily in (False, True)}
+        problem: OSError | None = None
         with self._opened() as directory:
             for name in os.listdir(directory):
                 if name not in kept and name.startswith(("drive-", ".drive-")):
-                    os.unlink(name, dir_fd=directory)
+                    try:
+                        os.unlink(name, dir_fd=directory)
+                    except OSError as e:
+                        problem = problem or e
+        if problem is not None:
+            raise problem
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[int]:
@@ -142,19 +153,22 @@ class DocumentReader:
     """Reads the documents that have changed since the last read.
 
     names: the file names of all documents that existed at the last read.
+    limit: says that there were more documents than are read; None if there were not.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._seen: dict[str, tuple[int, int, int]] = {}
         self.names: frozenset[str] = frozenset()
+        self.limit: LimitReached | None = None
 
     def read_heartbeat(self) -> bytes:
         """Returns the contents of the heartbeat's file: the poller's list of drives.
 
         Raises:
             NotAvailable: there is no directory or no heartbeat.
-            ReadError: the directory or the file is not trusted, or cannot be read.
+            UntrustedDocument: the directory or the file is not trusted.
+            ReadError: one of them cannot be read.
         """
         with _Directory(self.directory) as directory:
             return directory.read(HEARTBEAT_FILE)
@@ -162,11 +176,12 @@ class DocumentReader:
     def changed(self) -> Iterator[tuple[str, bytes | ReadError]]:
         """Yields the file name of each changed document with its contents or error.
 
-        Daily documents come first.
+        Daily documents come first. A document that could not be read is read again by the next
+        call.
 
         Raises:
             NotAvailable: there is no directory.
-            ReadError: the directory is not trusted, cannot be read, or has too many files.
+            ReadError: the directory is not trusted or cannot be read.
         """
         try:
             with _Directory(self.directory) as directory:
@@ -176,21 +191,41 @@ class DocumentReader:
             self._seen.clear()
             raise
 
+    def read_again(self, name: str) -> None:
+        """Makes the next call of `changed` yield a document again that has not changed."""
+        self._seen.pop(name, None)
+
     def _changed_in(self, directory: "_Directory") -> Iterator[tuple[str, bytes | ReadError]]:
-        names = [name for name in directory.names() if name.startswith("drive-")]
+        names = sorted(
+            (name for name in directory.names() if name.startswith("drive-")),
+            key=lambda name: (".daily" not in name, name),
+        )
+        self.limit = None
+        if len(names) > _MAX_FILES:
+            where = self.directory
+            self.limit = LimitReached(
+                f"{where}: only {_MAX_FILES} of {len(names)} documents are read"
+            )
+            names = _first(names, self.names)
         self.names = frozenset(names)
-        for name in sorted(names, key=lambda name: (".daily" not in name, name)):
+        for name in names:
             try:
                 version = directory.version(name)
                 if self._seen.get(name) == version:
                     continue
-                self._seen[name] = version
-                yield name, directory.read(name)
+                text = directory.read(name)
             except NotAvailable:
                 # The file was removed after the directory was listed.
                 self._seen.pop(name, None)
             except ReadError as e:
+                self._seen.pop(name, None)
                 yield name, e
+            except MemoryError:
+                self._seen.pop(name, None)
+                yield name, ReadError(f"{name}: there is not enough memory to read it")
+            else:
+                self._seen[name] = version
+                yield name, text
         for gone in self._seen.keys() - self.names:
             del self._seen[gone]
 
@@ -215,11 +250,15 @@ class _Directory:
             raise NotAvailable(f"{self._path}: no such directory") from e
         except OSError as e:
             raise ReadError(f"{self._path}: {e.strerror}") from e
-        found = os.fstat(self._descriptor)
+        try:
+            found = os.fstat(self._descriptor)
+        except OSError as e:
+            os.close(self._descriptor)
+            raise ReadError(f"{self._path}: {e.strerror}") from e
         problem = _untrusted(found, (0, os.geteuid()))
         if problem:
             os.close(self._descriptor)
-            raise ReadError(f"{self._path}: {problem}: not trusted")
+            raise UntrustedDocument(f"{self._path}: {problem}: not trusted")
         self._owner = found.st_uid
         return self
 
@@ -227,10 +266,10 @@ class _Directory:
         os.close(self._descriptor)
 
     def names(self) -> list[str]:
-        names = [name for name in os.listdir(self._descriptor) if name.endswith(_SUFFIX)]
-        if len(names) > _MAX_FILES:
-            raise ReadError(f"{self._path}: more than {_MAX_FILES} documents")
-        return names
+        try:
+            return [name for name in os.listdir(self._descriptor) if name.endswith(_SUFFIX)]
+        except OSError as e:
+            raise ReadError(f"{self._path}: {e.strerror}") from e
 
     def version(self, name: str) -> tuple[int, int, int]:
         """Returns a value that changes when the file is replaced.
@@ -254,7 +293,7 @@ class _Directory:
         except FileNotFoundError as e:
             raise NotAvailable(f"{where}: gone") from e
         except UnusableFile as e:
-            raise ReadError(f"{where}: {e.strerror}: not trusted") from e
+            raise UntrustedDocument(f"{where}: {e.strerror}: not trusted") from e
         except OSError as e:
             raise ReadError(f"{where}: {e.strerror}") from e
 
@@ -265,6 +304,12 @@ class _Directory:
         # With a second name (hard link), another user may be able to change the file. The number of
         # names is 0 if the file was replaced after it was opened.
         return "it has several names" if found.st_nlink > 1 else ""
+
+
+def _first(names: Sequence[str], known: frozenset[str]) -> list[str]:
+    """Returns the names up to the limit: those of the last read come first."""
+    kept = frozenset(sorted(names, key=lambda name: name not in known)[:_MAX_FILES])
+    return [name for name in names if name in kept]
 
 
 def _untrusted(found: os.stat_result, owners: tuple[int, ...]) -> str:

@@ -14,6 +14,7 @@ from exporter.drives.firmware import FirmwareIssue
 from exporter.drives.health import DriveHealth, DriveIdentity, Endurance, RejectedValue, UnitSource
 from exporter.drives.wear_counter import WearObservation
 from exporter.drives.written_bytes import unit_matches_kernel
+from exporter.smart.polling.moment import Moment
 from exporter.smart.polling.poll_document import PollDocument
 from exporter.smart.polling.poll_result import PollResult
 
@@ -44,18 +45,16 @@ class DriveRecord:
     document: the last poll document, without the report.
     identity: the identity that the drive last reported; empty before it has answered.
     health: the health in the last answer; None before the first answer.
-    answered_at: start of the last poll that was answered, in seconds of Unix time; None before the
-        first answer. A drive in standby counts as answering.
     firmware_issues: the known firmware defects of the drive.
     """
 
     __slots__ = (
+        "_answer_began",
         "_continuity",
         "_daily",
-        "_daily_at",
+        "_daily_began",
         "_growth_since",
         "_is_unit_wrong",
-        "answered_at",
         "document",
         "firmware_issues",
         "health",
@@ -66,13 +65,21 @@ class DriveRecord:
         self.document = replace(document, report={})
         self.identity = DriveIdentity()
         self.health: DriveHealth | None = None
-        self.answered_at: float | None = None
+        self._answer_began: Moment | None = None
         self.firmware_issues: tuple[FirmwareIssue, ...] = ()
         self._daily: DriveHealth | None = None
-        self._daily_at = 0.0
-        self._growth_since: tuple[float, int, int] | None = None
+        self._daily_began = document.began
+        self._growth_since: tuple[Moment, int, int] | None = None
         self._is_unit_wrong = False
         self._continuity = Continuity()
+
+    @property
+    def answered_at(self) -> float | None:
+        """The start of the last poll that was answered, in seconds of Unix time.
+
+        None before the first answer. A drive in standby counts as answering.
+        """
+        return None if self._answer_began is None else self._answer_began.unix_time
 
     @property
     def answers(self) -> bool:
@@ -89,30 +96,55 @@ class DriveRecord:
         """True if the drive has answered, and its answer contains neither WWN nor serial number."""
         return self.answered_at is not None and identity_key(self.identity) is None
 
-    def was_polled(self, now: float, max_age_intervals: float) -> bool:
+    def was_polled(self, now: Moment, max_age_intervals: float) -> bool:
         """True if the last poll is not older than the maximum age.
 
-        now: Unix time in seconds. max_age_intervals: the maximum age in poll intervals.
+        max_age_intervals: the maximum age in poll intervals.
         """
-        return self._is_recent(self.document.began_at, now, max_age_intervals)
+        return self._is_recent(self.document.began, now, max_age_intervals)
 
-    def is_fresh(self, now: float, max_age_intervals: float) -> bool:
+    def is_fresh(self, now: Moment, max_age_intervals: float) -> bool:
         """True if the health is not older than the maximum age.
 
-        now, max_age_intervals: as for `was_polled`.
+        max_age_intervals: the maximum age in poll intervals.
         """
-        at = self.answered_at
+        at = self._answer_began
         return at is not None and self._is_recent(at, now, max_age_intervals)
 
-    def _is_recent(self, then: float, now: float, max_age_intervals: float) -> bool:
-        # `then` may be in the future, if the clock was set back since.
+    def _is_recent(self, then: Moment, now: Moment, max_age_intervals: float) -> bool:
+        # The age is negative if it is the difference of Unix times and the clock was set back.
         interval = max(self.document.interval_seconds, 60.0)
-        return abs(now - then) <= max_age_intervals * interval
+        return abs(now.seconds_since(then)) <= max_age_intervals * interval
 
     @property
     def has_log_data(self) -> bool:
         """True if a daily poll of this drive has succeeded."""
         return self._daily is not None
+
+    def is_ahead_of(self, document: PollDocument, now: Moment) -> bool:
+        """True if the last document is newer than this one.
+
+        A last document with a date in the future does not count: a clock that was ahead has dated
+        it.
+        """
+        last = self.document.began
+        return document.began.seconds_since(last) < 0 <= now.seconds_since(last)
+
+    def record_logs(self, document: PollDocument) -> None:
+        """Updates the error and self-test logs with a daily poll that is older than the last poll.
+
+        Its file may have been unreadable when the last poll was recorded.
+        """
+        is_usable = document.is_daily and document.result == PollResult.SUCCESS.value
+        if self._daily is not None or not is_usable or self.health is None:
+            return
+        found = smart_report.parse_report(document.report)
+        began = self.document.began.seconds_since(document.began)
+        if found.health.unreadable or _is_other_drive(self.identity, found.identity):
+            return
+        self._daily, self._daily_began = found.health, document.began
+        if began <= _DAILY_SECONDS:
+            self.health = _completed(self.health, found.health)
 
     def record(self, document: PollDocument, kernel_written_bytes: int | None) -> None:
         """Updates the state with the result of one poll.
@@ -146,8 +178,7 @@ class DriveRecord:
 
     def _reset(self) -> None:
         """Drops the earlier values, because another drive is now at the address."""
-        self._daily, self._daily_at = None, 0.0
-        self._growth_since, self._is_unit_wrong = None, False
+        self._daily, self._growth_since, self._is_unit_wrong = None, None, False
         self._continuity = Continuity()
 
     def _answered(self, document: PollDocument, kernel_written_bytes: int | None) -> None:
@@ -155,16 +186,16 @@ class DriveRecord:
         identity = _continued(self.identity, found.identity)
         if _is_other_drive(self.identity, identity):
             self._reset()
-        at = document.began_at
-        health = self._continuity.checked(found.health, at)
+        began = document.began
+        health = self._continuity.checked(found.health, document.began_at)
         if health.invalid_log and health.unreadable:
             pass  # Values of earlier reports do not belong to a report of which none is used.
         elif document.is_daily:
-            self._daily, self._daily_at = health, at
-        elif self._daily is not None and at - self._daily_at <= _DAILY_SECONDS:
+            self._daily, self._daily_began = health, began
+        elif self._daily and began.seconds_since(self._daily_began) <= _DAILY_SECONDS:
             health = _completed(health, self._daily)
-        self.identity, self.answered_at = identity, at
-        self.health = self._checked(health, at, kernel_written_bytes)
+        self.identity, self._answer_began = identity, began
+        self.health = self._checked(health, began, kernel_written_bytes)
         if not health.unreadable:
             # Without the power-on time, the remaining time of a defect is unknown.
             self.firmware_issues = firmware.firmware_issues(identity, health)
@@ -177,15 +208,15 @@ class DriveRecord:
             self.health = DriveHealth(power_mode="standby")
         else:
             self.health = replace(self.health, power_mode="standby", temperatures={})
-        self.answered_at = document.began_at
+        self._answer_began = document.began
 
-    def _checked(self, health: DriveHealth, at: float, kernel: int | None) -> DriveHealth:
+    def _checked(self, health: DriveHealth, at: Moment, kernel: int | None) -> DriveHealth:
         """Returns the health, without its byte counts if their unit is wrong.
 
         The unit of these counters differs between drives and may have been guessed wrongly. The
         growth of the drive's counter is compared with the growth of the kernel's counter.
 
-        at: when the health was read, in seconds of Unix time.
+        at: when the health was read.
         kernel: the bytes that the kernel has written to the drive; None means unknown.
         """
         written = health.host_written
@@ -193,11 +224,12 @@ class DriveRecord:
             return health
         if kernel is not None:
             since = self._growth_since
-            if since is None or kernel < since[2] or at < since[0]:
+            if since is None or kernel < since[2] or at.seconds_since(since[0]) < 0:
                 since = self._growth_since = (at, written.bytes, kernel)
             then, smart_then, kernel_then = since
+            seconds = at.seconds_since(then)
             verdict = unit_matches_kernel(
-                written.bytes - smart_then, written.unit_bytes, kernel - kernel_then, at - then
+                written.bytes - smart_then, written.unit_bytes, kernel - kernel_then, seconds
             )
             if verdict is not None:
                 self._is_unit_wrong = not verdict

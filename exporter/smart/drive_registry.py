@@ -23,6 +23,7 @@ from exporter.smart.answer_log import AnswerLog, FirstDocuments, no_document
 from exporter.smart.drive_labels import blocks_behind, labels
 from exporter.smart.drive_record import DriveRecord
 from exporter.smart.inventory import Inventory, KnownDrive, Sighting
+from exporter.smart.polling.moment import Moment
 from exporter.smart.polling.poll_document import Heartbeat, PollDocument
 from exporter.smart.polling.poll_result import PollResult
 from exporter.smart.presence import HostContext
@@ -41,7 +42,7 @@ from exporter.wear.wear_recorder import WearRecorder
 class DriveRegistry:
     """The state of each drive, keyed by address, and the inventory of all drives ever seen.
 
-    Ages are differences of wall time, because the poller may be another process.
+    An age does not change if the wall clock is set (`Moment`).
 
     sys: the path of /sys.
     root: the path of the / that contains the device nodes. Labels are derived from `sys` and
@@ -97,16 +98,16 @@ class DriveRegistry:
     def record(self, document: PollDocument) -> None:
         """Updates the state of a drive with the result of one poll.
 
-        A document that is older than the last one of the same address is ignored.
+        Of a document that is older than the last one of the same address, only the error and
+        self-test logs are used.
         """
         address = Address(document.path, document.type)
         with self._lock:
             drive = self._drives.get(address)
             if drive is None:
                 drive = self._drives[address] = DriveRecord(document)
-            elif document.began_at < drive.document.began_at <= self._clock.wall():
-                # The last document is newer. A last document with a date in the future does not
-                # count: a clock that was ahead has dated it.
+            elif drive.is_ahead_of(document, Moment.now(self._clock)):
+                drive.record_logs(document)
                 return
             label = self._labels.get(address, "")
             drive.record(document, self._context.written_bytes(label))
@@ -218,7 +219,7 @@ class DriveRegistry:
         for address, shown in self._labels.items():
             drive = self._drives.get(address) if shown == label else None
             if drive is not None and drive.answered_at is not None:
-                is_fresh = drive.is_fresh(self._clock.wall(), self._max_age_intervals)
+                is_fresh = drive.is_fresh(Moment.now(self._clock), self._max_age_intervals)
                 kernel = self._context.disks().get(label)
                 return with_kernel_limits(drive.health, kernel) if is_fresh else None
         return None
@@ -230,7 +231,7 @@ class DriveRegistry:
         time or have no poll document. Without a running poller, it contains a drive until the last
         poll of the drive is too old.
         """
-        now = self._clock.wall()
+        now = Moment.now(self._clock)
         with self._lock:
             disks = self._context.disks()
             stuck = {Address(*each) for each in self._heartbeat.stuck} if self._heartbeat else set()
@@ -274,7 +275,7 @@ class DriveRegistry:
         if before != {(drive.names, drive.missing) for drive in self._inventory.drives}:
             self._changed()
 
-    def _polled(self, now: float) -> set[Address]:
+    def _polled(self, now: Moment) -> set[Address]:
         """Returns the addresses in the last heartbeat; empty if the poller has ended."""
         heartbeat = self._heartbeat
         if heartbeat is None or not heartbeat.is_live(now):
@@ -383,12 +384,14 @@ class DriveRegistry:
         self,
         address: Address,
         drive: DriveRecord,
-        now: float,
+        now: Moment,
         disks: Mapping[str, DeviceIdentity],
         *,
         is_stuck: bool,
     ) -> WatchedDrive:
         place = self._place(address, disks, is_stuck=is_stuck)
         is_fresh = drive.is_fresh(now, self._max_age_intervals)
-        wearout = self._wear.remaining(place.key, now) if self._wear and place.key else None
+        wearout = (
+            self._wear.remaining(place.key, now.unix_time) if self._wear and place.key else None
+        )
         return polled_drive(place, drive, is_fresh=is_fresh, wearout=wearout)

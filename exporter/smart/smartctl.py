@@ -7,8 +7,9 @@ therefore used. smartctl ignores options that are for another protocol than that
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
+from itertools import pairwise
 from typing import NamedTuple
 
 from exporter.drives.fields import Fields, Json
@@ -159,6 +160,17 @@ def arguments(
     for option in dict.fromkeys(asked):
         argv += option
     return [*argv, address.path]
+
+
+def polled_address(argv: Sequence[str]) -> Address | None:
+    """Returns the address of a command line of `arguments`; None if it is another one.
+
+    argv: the command line. An interpreter may come before the program.
+    """
+    if not argv or not argv[-1].startswith("/") or "-A" not in argv:
+        return None
+    types = [value for option, value in pairwise(argv) if option == "-d"]
+    return Address(argv[-1], types[0] if types else "")
 
 
 def scan_arguments(program: str) -> list[str]:

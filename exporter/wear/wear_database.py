@@ -10,21 +10,24 @@ nothing.
 import contextlib
 import errno
 import logging
+import mmap
 import os
 import sqlite3
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 from exporter.drives.wear_counter import WearObservation
-from exporter.runtime import privileges, untrusted_file
+from exporter.runtime import kept_copy, privileges, untrusted_file
 from exporter.runtime.untrusted_file import UnusableFile
 from exporter.wear import wear_tables
 from exporter.wear.wear_tables import Rows
 
 log = logging.getLogger(__name__)
+
+#: The name of the file in the state directory.
+HISTORY_FILE = "history.sqlite"
 
 #: The largest number of drives in the file.
 DRIVES = 4096
@@ -62,6 +65,10 @@ _SUPER_JOURNAL_END = bytes.fromhex("d9d505f920a163d7")
 #: error codes are not used, because Python 3.10 does not provide them.
 _TEMPORARY_ERRORS = ("unable to open", "is full", "locked", "disk I/O error")
 
+#: What the log advises if the file cannot be used for the moment.
+_REPAIR = "repair the disk or the permissions"
+_FREE_MEMORY = "free memory, or raise the limit of this process"
+
 
 class WearDatabase:
     """The rows of each drive, in an SQLite file. An error is logged once and raises no exception.
@@ -75,7 +82,11 @@ class WearDatabase:
         self._path = path
         self._read_only = read_only
         self._connection: sqlite3.Connection | None = None
+        #: Device and inode of the file that the connection has opened.
+        self._opened_file: tuple[int, int] | None = None
         self._is_reported = False
+        #: True if the last access has renamed the file.
+        self._was_set_aside = False
         #: The instructions of the current call, in units of `_INSTRUCTIONS_PER_CALL`.
         self._progress = 0
 
@@ -83,6 +94,12 @@ class WearDatabase:
         """Returns a drive's rows in the order of time; None if the file cannot be used."""
         with self._guarded(), self._as_reader() as copy:
             return tuple(_usable(wear_tables.rows(self._connect(copy), key)))
+        return None
+
+    def keys(self) -> tuple[str, ...] | None:
+        """Returns the keys of all drives with rows; None if the file cannot be used."""
+        with self._guarded(), self._as_reader() as copy:
+            return tuple(wear_tables.keys(self._connect(copy), DRIVES))
         return None
 
     def write(
@@ -116,14 +133,14 @@ class WearDatabase:
                     log.info("%s can be written again; nothing is lost", self._path)
                     self._is_reported = False
                 return True
-            if self._is_reported:
+            if not self._was_set_aside:
                 break
         return False
 
     def close(self) -> None:
         """Closes the file. The next access opens it again."""
         if self._connection is not None:
-            connection, self._connection = self._connection, None
+            connection, self._connection, self._opened_file = self._connection, None, None
             connection.close()
 
     @contextlib.contextmanager
@@ -156,6 +173,8 @@ class WearDatabase:
             could make SQLite wait for ever: with a pipe in its place, or with a lease (fcntl(2)).
             A copy that was made during a transaction may be damaged, and is then not used.
         """
+        if self._connection is not None and copy is None and self._is_replaced():
+            self.close()
         if self._connection is None:
             if not self._read_only:
                 if problem := privileges.root_problem(self._path.parent):
@@ -168,8 +187,13 @@ class WearDatabase:
                 return self._connection
             self._check()
             mode = "ro" if self._read_only else "rw"
+            self._opened_file = _identity(self._path)
             self._connection = self._opened(self._path, f"mode={mode}")
         return self._connection
+
+    def _is_replaced(self) -> bool:
+        """True if a person has put another file in the place of the one that is open."""
+        return self._opened_file is not None and self._opened_file != _identity(self._path)
 
     def _opened(self, path: Path, options: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -226,37 +250,43 @@ class WearDatabase:
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[None]:
-        self._progress = 0
+        self._progress, self._was_set_aside = 0, False
         try:
             yield
         except (sqlite3.Error, OSError, UnicodeDecodeError, MemoryError) as e:
             # UnicodeDecodeError is raised if SQLite's message quotes a name that is not UTF-8.
-            why = str(e)
+            why, advice = str(e), _REPAIR
+            is_temporary = self._is_temporary(e)
             if isinstance(e, MemoryError):
                 why = "it requires too much memory"
+                if is_temporary:
+                    why, advice = "there is not enough memory", _FREE_MEMORY
             elif isinstance(e, OSError) and e.strerror:
                 why = e.strerror
             self.close()
-            if not self._read_only and not self._is_temporary(e) and self._set_aside(why):
-                return
+            if not self._read_only and not is_temporary:
+                try:
+                    self._set_aside(why)
+                except OSError as failure:
+                    why = f"{why}; it cannot be set aside: {failure.strerror or failure}"
+                else:
+                    self._was_set_aside = True
+                    return
             if not self._is_reported:
                 meanwhile = (
                     "the wear history is not used"
                     if self._read_only
                     else "new rows of wear are kept in memory until it can be"
                 )
-                log.warning(
-                    "%s cannot be used: %s; %s; repair the disk or the permissions",
-                    self._path,
-                    why,
-                    meanwhile,
-                )
+                log.warning("%s cannot be used: %s; %s; %s", *(self._path, why, meanwhile, advice))
             self._is_reported = True
 
     def _is_temporary(self, e: Exception) -> bool:
-        """True if the cause is the disk or the permissions, and not the contents of the file."""
+        """True if the cause is the disk, the permissions or the memory, and not the contents."""
         if isinstance(e, OSError):
             return True
+        if isinstance(e, MemoryError):
+            return not self._requires_too_much_memory()
         if not isinstance(e, sqlite3.OperationalError) or self._path.is_dir():
             return False
         if "readonly" in str(e):
@@ -265,25 +295,43 @@ class WearDatabase:
             return not (os.access(self._path, os.W_OK) and os.access(self._path.parent, os.W_OK))
         return any(words in str(e) for words in _TEMPORARY_ERRORS)
 
-    def _set_aside(self, why: str) -> bool:
-        """Renames the file, so that a new one can be created. Returns False if this fails."""
-        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        aside = self._path.with_name(f"{self._path.name}.kept-{stamp}")
+    def _requires_too_much_memory(self) -> bool:
+        """True if SQLite's limit of memory was reached, and not that of this process.
+
+        SQLite allocates no more for a value than the size of the file. So a file below the limit
+        cannot be the cause. With a larger one, this process must have as much memory as the limit.
+        """
         try:
-            os.replace(self._path, aside)
-        except OSError:
+            if os.stat(self._path, follow_symlinks=False).st_size < wear_tables.HEAP_BYTES:
+                return False
+            mmap.mmap(-1, wear_tables.HEAP_BYTES).close()
+        except (OSError, MemoryError):
             return False
-        # The old journal is renamed too: SQLite must never roll it back into the new file.
-        for suffix in _COMPANIONS:
-            with contextlib.suppress(OSError):
-                os.replace(f"{self._path}{suffix}", f"{aside}{suffix}")
-        log.warning(
-            "%s is not usable: %s; renamed to %s, a new file is started",
-            self._path,
-            why,
-            aside.name,
-        )
         return True
+
+    def _set_aside(self, why: str) -> None:
+        """Renames the file, so that a new one can be created.
+
+        The old journal is renamed too: SQLite must never roll it back into the new file.
+
+        Raises:
+            OSError: the file cannot be renamed, or there are too many kept copies.
+        """
+        aside = kept_copy.set_aside(self._path, _COMPANIONS)
+        log.warning(
+            "%s is not usable: %s; renamed to %s, a new file is started; `ssd-exporter merge-wear`"
+            " merges the rows of a copy that is not damaged",
+            *(self._path, why, aside.name),
+        )
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Returns the device and the inode of a file; None if there is none."""
+    try:
+        status = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def storable(seen: WearObservation) -> WearObservation:

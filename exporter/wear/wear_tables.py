@@ -14,6 +14,9 @@ VERSION = 1
 #: rows for each of 100 wear levels.
 ROWS_PER_DRIVE = 1000
 
+#: The maximum number of characters of a stored key: 256 characters, each replaced by up to 6.
+MAX_KEY_CHARACTERS = 1536
+
 _TABLES = {
     "drive": "CREATE TABLE drive (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE)",
     "observation": """\
@@ -49,7 +52,7 @@ _THE_DRIVE = "(SELECT id FROM drive WHERE key = ?1)"
 
 #: Limit of the memory of SQLite in this process, in bytes. The check of the largest file takes
 #: 1 MB. A file of another user can contain values of a gigabyte.
-_HEAP_BYTES = 32 << 20
+HEAP_BYTES = 32 << 20
 
 Rows = Mapping[str, Sequence[WearObservation]]
 
@@ -64,11 +67,11 @@ def prepare(connection: sqlite3.Connection) -> None:
     Raises:
         sqlite3.Error: the file is not a database, is damaged, has other tables, or has another
             version.
-        MemoryError: the file requires more memory than `_HEAP_BYTES`.
+        MemoryError: the file requires more memory than `HEAP_BYTES`.
     """
     for setting in (
         *("cache_size = -128", "mmap_size = 0", "cell_size_check = ON"),
-        *("trusted_schema = OFF", f"hard_heap_limit = {_HEAP_BYTES}"),
+        *("trusted_schema = OFF", f"hard_heap_limit = {HEAP_BYTES}"),
     ):
         connection.execute(f"PRAGMA {setting}")
     ((version,),) = connection.execute("PRAGMA user_version").fetchall()
@@ -167,6 +170,21 @@ def delete_old_rows(connection: sqlite3.Connection, oldest: float, most: int) ->
         (oldest, most),
     )
     connection.execute("DELETE FROM drive WHERE id NOT IN (SELECT drive FROM observation)")
+
+
+def keys(connection: sqlite3.Connection, most: int) -> list[str]:
+    """Returns the keys of the drives with rows, at most `most`, in the order of their creation.
+
+    Raises: the exceptions of `prepare`, because the file may have been changed since.
+    """
+    with transaction(connection, "DEFERRED"):
+        _check_tables(connection)
+        found = connection.execute(
+            "SELECT key FROM drive WHERE typeof(key) = 'text' AND length(key) <= ?1"
+            " AND id IN (SELECT drive FROM observation) ORDER BY id LIMIT ?2",
+            (MAX_KEY_CHARACTERS, most),
+        ).fetchall()
+    return [key for (key,) in found]
 
 
 def rows(connection: sqlite3.Connection, key: str) -> list[tuple[Any, ...]]:

@@ -6,6 +6,7 @@ bcrypt. Import it only if the web configuration has basic_auth_users.
 
 import base64
 import binascii
+import contextlib
 import hashlib
 import secrets
 import threading
@@ -62,9 +63,8 @@ class BasicAuth:
 
     def __init__(self, users: Mapping[str, str], checked: CheckedCredentials | None = None) -> None:
         self._users = users
-        # The password of an unknown user is checked against this hash, so that the response time
-        # does not show whether a user exists. It is the most expensive of all hashes.
-        self._unknown_user_hash = max(users.values(), key=lambda hashed: hashed[4:6])
+        # The password of an unknown user is checked against the most expensive of all hashes.
+        self._unknown_user_hash = max(users.values(), key=_cost)
         self.checked = checked or CheckedCredentials()
 
     def is_cached(self, field: str) -> bool:
@@ -78,7 +78,8 @@ class BasicAuth:
     def verify(self, field: str) -> bool:
         """True if the field contains a known user and the right password. Slow: it runs bcrypt.
 
-        A valid field is added to the cache.
+        A valid field is added to the cache. A wrong password takes as many rounds of bcrypt for
+        every user, known or not. So the response time does not show whether a user exists.
         """
         credentials = _credentials(field)
         if credentials is None:
@@ -90,9 +91,26 @@ class BasicAuth:
         except ValueError:  # a NUL in the password
             is_right = False
         if not is_right or name not in self._users:
+            self._use_remaining_rounds(password, hashed)
             return False
         self.checked.add(field, name, hashed)
         return True
+
+    def _use_remaining_rounds(self, password: bytes, hashed: str) -> None:
+        """Runs bcrypt until a check took as long as one of the most expensive hash.
+
+        A hash of cost c takes 2^c rounds. With one more check of each cost from c to m - 1, the sum
+        is 2^m.
+        """
+        with contextlib.suppress(ValueError):
+            for cost in range(_cost(hashed), _cost(self._unknown_user_hash)):
+                other = f"{hashed[:4]}{cost:02d}{hashed[6:]}"
+                bcrypt.checkpw(password[:_MAX_PASSWORD_BYTES], other.encode())
+
+
+def _cost(hashed: str) -> int:
+    """Returns the cost of a bcrypt hash: the logarithm of the number of rounds to the base 2."""
+    return int(hashed[4:6])
 
 
 def _credentials(field: str) -> tuple[str, bytes] | None:

@@ -514,6 +514,71 @@ def test_a_smartctl_that_must_not_be_killed_survives_a_reload_and_is_not_started
         agent.wait_until(lambda: calls() >= 2, "it is polled again")
 
 
+def smartctl_processes(drives: MadeUpDrives, drive: str) -> list[int]:
+    """Returns the numbers of the processes that query a drive, whoever started them."""
+    found = []
+    for process in Path("/proc").iterdir():
+        with suppress(OSError):
+            argv = (process / "cmdline").read_bytes().split(b"\0")
+            if drives.stand_in.program.encode() in argv[:2] and f"/dev/{drive}".encode() in argv:
+                found.append(int(process.name))
+    return found
+
+
+#: Runs on after SIGTERM. The shell keeps the name of the program, as smartctl does.
+HANGS = "trap '' TERM\nwhile :; do sleep 0.1; done\n"
+
+
+def test_agents_that_are_killed_leave_no_smartctl_behind(
+    tmp_path: Path, drives: MadeUpDrives
+) -> None:
+    """Before, each of them left a smartctl without a time limit."""
+    drives.stand_in.does("rig1", HANGS)
+    for number in range(6):
+        with agent_of(drives, tmp_path / f"agent{number}") as agent:
+            agent.wait_until(
+                lambda: bool(smartctl_processes(drives, "rig1")), "the smartctl of rig1"
+            )
+            agent.kill()
+    assert 1 == len(smartctl_processes(drives, "rig1"))
+    drives.says("rig1", smart_reports.of(1))
+    with agent_of(drives, tmp_path / "last") as agent:
+        agent.settled(6)
+        assert "1 smartctl processes of a killed exporter or agent were found" in agent.log
+        assert [] == agent.heartbeat()["stuck"]
+        assert 0 == agent.stop()
+    assert [] == smartctl_processes(drives, "rig1")
+
+
+def test_a_smartctl_of_a_killed_agent_that_must_not_be_killed_is_not_started_twice(
+    tmp_path: Path, drives: MadeUpDrives
+) -> None:
+    """A second smartctl would write to the volume beside the first."""
+    go = tmp_path / "go"
+    drives.stand_in.does("bridge", f"while [ ! -e {go} ]; do sleep 0.05; done\n")
+    bridge = '[[smart.drive]]\npath = "/dev/bridge"\ntype = "jmb39x,0"\n'
+    config = drives.config(more=bridge)
+
+    def calls() -> int:
+        return len([call for call in drives.stand_in.calls() if call.endswith("/dev/bridge")])
+
+    for number in range(3):
+        place = tmp_path / f"agent{number}"
+        with Agent(place, drives.directory, *drives.flags, config=config) as agent:
+            # The other drives are polled at the same time.
+            agent.wait_until(lambda: len(agent.polls()) == 6 and calls() == 1, "all are polled")
+            if number:
+                agent.wait_until(
+                    lambda: ["/dev/bridge", "jmb39x,0"] in agent.heartbeat()["stuck"], "it is known"
+                )
+            agent.kill()
+    assert (1, 1) == (calls(), len(smartctl_processes(drives, "bridge")))
+    with Agent(tmp_path / "last", drives.directory, *drives.flags, config=config) as agent:
+        agent.wait_until(lambda: "of a killed exporter" in agent.log, "it is found")
+        go.touch()
+        agent.wait_until(lambda: calls() >= 2, "it is polled again")
+
+
 def test_a_reload_can_move_the_documents_to_another_directory(
     tmp_path: Path, drives: MadeUpDrives
 ) -> None:

@@ -3,6 +3,7 @@
 import json
 import random
 import statistics
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from exporter.config.disk_rules import BaselineRules
 from exporter.io.baseline import Baseline, Baselines
+from exporter.runtime.state import StateFile
 
 RULES = BaselineRules()
 HOUR = RULES.interval_seconds
@@ -202,3 +204,26 @@ def test_the_least_recently_seen_drives_are_dropped_first() -> None:
     for count in range(8192):
         baselines.for_drive(f"other-{count}")
     assert {} == baselines.to_state()
+
+
+def with_bins(drives: int, bins: int) -> dict[str, Any]:
+    """Returns stored baselines with this number of bins of each direction."""
+    pairs = [[number, 1.5] for number in range(bins)]
+    return {f"wwn-{number}": {"read": pairs, "write": pairs} for number in range(drives)}
+
+
+@pytest.mark.parametrize("excess", [-1, 0, 1, 1500])
+def test_the_baselines_that_fit_into_the_state_file_are_saved_and_only_more_are_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, excess: int
+) -> None:
+    """Without the limit, the next start would set aside the whole file, with the inventory."""
+    count = 1500 + excess
+    baselines = Baselines(RULES, with_bins(count, 50))
+    StateFile(tmp_path).save({"baselines": baselines.to_state(), "inventory": ["a drive"]})
+    baselines.to_state()
+    loaded = StateFile(tmp_path).load()
+    first = max(0, excess)
+    assert [f"wwn-{number}" for number in range(first, count)] == list(loaded["baselines"])
+    assert ["a drive"] == loaded["inventory"]
+    message = f"only the baselines of 1500 of {count} drives are saved"
+    assert ([message] if excess > 0 else []) == [text.partition(":")[0] for text in caplog.messages]

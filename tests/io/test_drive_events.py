@@ -118,6 +118,32 @@ def test_events_survive_a_restart_and_end_after_400_days(events: DriveEvents) ->
     assert [20_000 + KEPT_DAYS + 1] == [event.day for event in restored.of("Vendor S1", "sda")]
 
 
+@pytest.mark.parametrize("step", [3600, -3600, 2 * DAY, -2 * DAY, -200 * DAY])
+def test_no_event_is_lost_or_invented_when_the_clock_steps(
+    events: DriveEvents, step: float
+) -> None:
+    events.observe(NOON + 60, DISKS, drive(replace(GOOD, media_errors=4)), {}, now=60)
+    events.observe(NOON + 90, DISKS, drive(), {"sda": Verdict.THERMAL}, now=90)
+    at = NOON + 120 + step
+    events.observe(at, DISKS, drive(), {"sda": Verdict.THERMAL}, now=120)
+    assert [(EventKind.MEDIA_ERRORS, 1)] == kinds(events), "30 s are no bottleneck"
+    events.observe(at + 30, DISKS, drive(replace(GOOD, media_errors=9)), {}, now=150)
+    assert 1 + 6 == sum(count for _, count in kinds(events))
+    restored = DriveEvents(events.to_state())
+    assert kinds(events) == kinds(restored)
+
+
+@pytest.mark.parametrize("step", [3600, -3600, 2 * DAY, -2 * DAY])
+def test_a_bottleneck_counts_after_five_minutes_in_spite_of_a_step(
+    events: DriveEvents, step: float
+) -> None:
+    events.observe(NOON, DISKS, drive(), {"sda": Verdict.THERMAL}, now=0)
+    events.observe(NOON + step + 299, DISKS, drive(), {"sda": Verdict.THERMAL}, now=299)
+    assert [] == kinds(events)
+    events.observe(NOON + step + 301, DISKS, drive(), {"sda": Verdict.THERMAL}, now=301)
+    assert [(EventKind.THERMAL, 1)] == kinds(events)
+
+
 def test_memory_and_state_are_bounded() -> None:
     events = DriveEvents({f"drive {n}": [[n, "missing", 1]] for n in range(2000)})
     assert 256 == len(events.to_state())

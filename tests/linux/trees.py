@@ -403,16 +403,20 @@ def process(
     uid: int = 1000,
     groups: Sequence[int] = (1000,),
     login: int = (1 << 32) - 1,
+    started: int = 4711,
+    parent: int = 1,
 ) -> None:
     """Creates a process; its name is `name` or that of its program.
 
     login: the user whose login started the process; the default means none.
     groups: the group of the process, then its supplementary groups.
+    started: the time of its start, in clock ticks after the boot.
+    parent: the process ID of its parent.
     """
     directory = proc / str(pid)
     directory.mkdir(parents=True)
     comm = (name or argv[0].rpartition("/")[2])[:15]
-    columns = ["S", "1", *["0"] * 17, "4711", *["0"] * 30]
+    columns = ["S", str(parent), *["0"] * 17, str(started), *["0"] * 30]
     (directory / "stat").write_text(f"{pid} ({comm}) {' '.join(columns)}\n")
     (directory / "comm").write_text(f"{comm}\n")
     (directory / "cmdline").write_bytes(b"".join(each.encode() + b"\0" for each in argv))

@@ -16,6 +16,7 @@ from exporter.metrics.page import PageCache
 from exporter.runtime.collector_status import CollectorStatus
 from exporter.runtime.errors import BugError
 from tests.fakes import FakeClock
+from tests.metrics.accept_encodings import ACCEPT_ENCODINGS
 
 TICK = MetricDesc("ssd_test_ticks_total", "Ticks.", (), "counter")
 HEAT = MetricDesc("ssd_test_celsius", "Temperature.", ("device",))
@@ -165,28 +166,7 @@ def test_prometheus_client_would_choose_the_same(accept: str) -> None:
     assert expected == Source().pages.page(accept, "").content_type
 
 
-@pytest.mark.parametrize(
-    ("accept_encoding", "expected"),
-    [
-        ("", ""),
-        ("gzip", "gzip"),
-        ("GZIP", "gzip"),
-        ("deflate, gzip;q=0.5, br", "gzip"),
-        ("deflate, gzip;q=1.0, *;q=0.5", "gzip"),
-        ("gzip;q=0", ""),
-        ("gzip; q=0.0", ""),
-        ("gzip;Q=0", ""),
-        ("gzip;q=nonsense", ""),
-        ("*", "gzip"),
-        ("*;q=0", ""),
-        ("*;q=0, gzip", "gzip"),
-        ("*, gzip;q=0", ""),
-        ("identity", ""),
-        ("deflate, br, zstd", ""),
-        ("gzipped", ""),
-        (",;,=;q", ""),
-    ],
-)
+@pytest.mark.parametrize(("accept_encoding", "expected"), ACCEPT_ENCODINGS)
 def test_a_page_is_compressed_if_the_client_accepts_gzip(
     accept_encoding: str, expected: str
 ) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from exporter.runtime import state as state_module
 from exporter.runtime.errors import ConfigError
 from exporter.runtime.state import VERSION, StateFile, check_state_directory, open_state_file
+from tests.injected_errors import ERRORS, Failing
 from tests.processes import run_program
 from tests.required import lacking
 
@@ -31,6 +33,11 @@ _JSON = st.recursive(
     | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
+
+
+def path_ends_with(name: str) -> Callable[..., bool]:
+    """True for calls whose path ends with this name."""
+    return lambda path, *_, **__: os.fspath(path).endswith(name)
 
 
 def saved_text(directory: Path, text: str) -> StateFile:
@@ -83,6 +90,95 @@ def test_a_file_that_cannot_be_parsed_is_renamed(
     assert aside in caplog.text
     state.save({"a": 1})
     assert {"version": 1, "a": 1} == state.load()
+
+
+def test_values_with_unknown_keys_survive_a_downgrade(tmp_path: Path) -> None:
+    """A later version wrote them. It reads them again after the next update."""
+    later = {"inventory": [1], "of a later version": {"a": [1, 2.5, None]}, "also": "x"}
+    StateFile(tmp_path).save(later)
+    for number in range(3):
+        older = StateFile(tmp_path)
+        older.load()
+        older.save({"inventory": [number + 1]})
+        older.save({"inventory": [number + 1]}, final=True)
+    assert {**later, "version": VERSION, "inventory": [3]} == StateFile(tmp_path).load()
+
+
+def test_a_value_that_this_version_saves_replaces_the_loaded_one(tmp_path: Path) -> None:
+    StateFile(tmp_path).save({"a": 1, "b": 2})
+    state = StateFile(tmp_path)
+    state.load()
+    state.save({"a": None, "b": 3})
+    assert {"version": VERSION, "a": None, "b": 3} == StateFile(tmp_path).load()
+
+
+@pytest.mark.parametrize("name", ["ENOMEM", "EMFILE", "EINTR"])
+def test_an_error_that_is_soon_over_costs_nothing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+) -> None:
+    monkeypatch.setattr(state_module, "_RETRY_SECONDS", 0.0)
+    StateFile(tmp_path).save({"a": 1})
+    is_meant = path_ends_with("state.json")
+    with Failing(name, "open", times=3, is_meant=is_meant).installed(monkeypatch):
+        assert {"version": VERSION, "a": 1} == StateFile(tmp_path).load()
+    assert ([], ["state.json"]) == (caplog.messages, os.listdir(tmp_path))
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_a_file_that_cannot_be_read_is_kept_and_the_exporter_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(state_module, "_RETRY_SECONDS", 0.0)
+    StateFile(tmp_path).save({"a": 1})
+    before = (tmp_path / "state.json").read_bytes()
+    state = StateFile(tmp_path)
+    is_meant = path_ends_with("state.json")
+    with Failing(name, "open", times=99, is_meant=is_meant).installed(monkeypatch):
+        assert {} == state.load()
+    state.save({"a": 2})
+    assert before == (tmp_path / "state.json.kept-1").read_bytes()
+    assert {"version": VERSION, "a": 2} == StateFile(tmp_path).load()
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_a_file_that_cannot_be_set_aside_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    state = saved_text(tmp_path, "damaged")
+    with Failing(name, "link", times=2).installed(monkeypatch):
+        assert {} == state.load()
+        with pytest.raises(FileExistsError, match="the unusable state"):
+            state.save({"a": 1})
+    assert "damaged" == (tmp_path / "state.json").read_text()
+    state.save({"a": 1})
+    assert "damaged" == (tmp_path / "state.json.kept-1").read_text()
+    assert {"version": VERSION, "a": 1} == StateFile(tmp_path).load()
+
+
+def test_two_files_that_are_unusable_within_a_second_are_both_kept(tmp_path: Path) -> None:
+    for text in ("first", "second"):
+        assert {} == saved_text(tmp_path, text).load()
+    assert ["first", "second"] == [
+        (tmp_path / f"state.json.kept-{number}").read_text() for number in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize("excess", [-1, 0, 1, 1000])
+def test_a_state_that_could_not_be_read_again_is_not_written(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, excess: int
+) -> None:
+    """Without the limit at the writer, the next start would set the whole state aside."""
+    monkeypatch.setattr(state_module, "_MAX_VALUES", 1000)
+    # The text of the file, with a list of n numbers, counts as n + 7 values.
+    large = [1] * (993 + excess)
+    StateFile(tmp_path).save({"large": large, "small": 1})
+    is_small = excess <= 0
+    expected = {"version": VERSION, "small": 1} | ({"large": large} if is_small else {})
+    assert expected == StateFile(tmp_path).load()
+    assert is_small == ("large is too large to be read again and is not saved" not in caplog.text)
 
 
 def test_load_read_only_logs_an_unreadable_file_and_leaves_it(

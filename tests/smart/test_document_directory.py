@@ -1,5 +1,6 @@
 """Tests of the directory of poll documents, on a real file system."""
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -7,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from exporter.runtime.errors import NotAvailable, ReadError
+from exporter.smart import document_directory
 from exporter.smart.document_directory import HEARTBEAT_FILE, DocumentReader, DocumentWriter
 from exporter.smart.polling.poll_document import LARGEST_BYTES, file_name, parse_poll_document
+from tests.injected_errors import Failing, descriptors_left
 from tests.processes import open_files
 from tests.smart.test_poll_document import POLL
 from tests.smart.test_poll_document import ROLL as HEARTBEAT
@@ -229,3 +232,77 @@ def test_a_document_that_is_no_regular_file_is_not_trusted(
     else:
         assert {name: expected} == refusals(DocumentReader(place))
     assert set() == open_files() - before
+
+
+def both(place: Path) -> DocumentReader:
+    DocumentWriter(place).write(POLL)
+    return DocumentReader(place)
+
+
+@pytest.mark.parametrize("name", ["ENOMEM", "EMFILE", "EIO", "EINTR"])
+def test_a_document_whose_read_fails_once_is_read_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The file does not change: the agent replaces that of a daily poll once a day."""
+    reader = both(place)
+    fails = Failing(name, "open", is_meant=lambda path, *_, **__: path == DAILY)
+    with fails.installed(monkeypatch):
+        first = dict(reader.changed())
+    assert f"{place}/{DAILY}: {os.strerror(getattr(errno, name))}" == str(first[DAILY])
+    assert isinstance(first[NAME], bytes)
+    assert {DAILY} == texts(reader).keys()
+    assert {} == dict(reader.changed())
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_without_a_free_descriptor_the_reason_is_reported_and_the_next_read_succeeds(
+    place: Path, left: int
+) -> None:
+    """One descriptor is enough to open the directory, and not to list it."""
+    reader = both(place)
+    with descriptors_left(left), pytest.raises(ReadError) as raised:
+        list(reader.changed())
+    assert f"{place}: Too many open files" == str(raised.value)
+    assert {NAME, DAILY} == texts(reader).keys()
+
+
+def test_a_document_that_is_refused_is_read_when_it_is_trusted_again(place: Path) -> None:
+    """A change of the permissions changes neither the inode, nor the time, nor the size."""
+    reader = both(place)
+    (place / NAME).chmod(0o666)
+    assert {NAME} == refusals(reader).keys()
+    (place / NAME).chmod(0o640)
+    assert {NAME} == texts(reader).keys()
+
+
+@pytest.mark.parametrize("excess", [0, 1, 10])
+def test_the_first_documents_are_read_and_only_more_are_reported(
+    place: Path, monkeypatch: pytest.MonkeyPatch, excess: int
+) -> None:
+    monkeypatch.setattr(document_directory, "_MAX_FILES", 5)
+    for number in range(5 + excess):
+        (place / f"drive-{number:02d}.json").write_text("{}")
+    reader = DocumentReader(place)
+    assert {f"drive-{number:02d}.json" for number in range(5)} == texts(reader).keys()
+    message = f"{place}: only 5 of {5 + excess} documents are read"
+    assert (message if excess else None) == (reader.limit and str(reader.limit))
+    # A drive keeps its place when another one appears.
+    (place / "drive-.json").write_text("{}")
+    assert {} == texts(reader)
+    (place / "drive-03.json").unlink()
+    assert {"drive-.json"} == texts(reader).keys()
+
+
+@pytest.mark.parametrize("name", ["EIO", "EROFS", "EINTR"])
+def test_a_document_that_cannot_be_deleted_does_not_keep_the_others(
+    place: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    writer = DocumentWriter(place)
+    writer.write(POLL)
+    first = os.listdir(place)[0]
+    fails = Failing(name, "unlink", is_meant=lambda path, **_: path == first)
+    with fails.installed(monkeypatch), pytest.raises(OSError, match=os.strerror(fails.number)):
+        writer.sweep(set())
+    assert [first] == os.listdir(place)
+    writer.sweep(set())
+    assert [] == os.listdir(place)

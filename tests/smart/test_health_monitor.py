@@ -1,6 +1,8 @@
 """Tests of the source of poll documents: the agent's directory, this process, or none."""
 
+import errno
 import json
+import os
 import threading
 from pathlib import Path
 
@@ -8,7 +10,14 @@ import pytest
 
 from exporter.config.settings import SmartSource
 from exporter.smart.document_directory import HEARTBEAT_FILE
-from exporter.smart.polling.poll_document import LARGEST_BYTES, encoded, file_name
+from exporter.smart.polling.poll_document import (
+    LARGEST_BYTES,
+    PollDocument,
+    encoded,
+    file_name,
+    parse_poll_document,
+)
+from tests.injected_errors import Failing, descriptors_left
 from tests.smart import scripted_smartctl
 from tests.smart.scripted_smartctl import ata
 from tests.smart.watching import NOBODY, NVME, ROOT, SDA, Watching, watching
@@ -307,3 +316,73 @@ def test_a_refused_heartbeat_is_reported_with_the_reason(
     daemon.agent_says(daemon.document(SDA))
     (daemon.directory / HEARTBEAT_FILE).write_bytes(text)
     assert why in daemon.step().problem
+
+
+@pytest.mark.parametrize("name", ["EIO", "EMFILE", "ENOMEM", "EINTR"])
+def test_a_heartbeat_whose_read_fails_once_is_reported_and_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Otherwise a daemon with the privileges would poll the drives beside the agent."""
+    daemon = watching(tmp_path, SmartSource.AUTO, ROOT)
+    daemon.agent_says(daemon.document(SDA), daemon.document(NVME))
+    daemon.step()
+    fails = Failing(name, "open", is_meant=lambda path, *_, **__: path == HEARTBEAT_FILE)
+    with fails.installed(monkeypatch):
+        assert BOTH == daemon.step().seen()
+    assert (1, False) == (fails.failed, daemon.watch.polls_itself)
+    assert os.strerror(getattr(errno, name)) in daemon.problem
+    assert "" == daemon.step().problem
+
+
+def test_without_free_descriptors_the_drives_stay_and_the_reason_is_reported(
+    tmp_path: Path,
+) -> None:
+    daemon = watching(tmp_path, SmartSource.DIRECTORY)
+    daemon.agent_says(daemon.document(SDA), daemon.document(NVME))
+    daemon.step()
+    with descriptors_left(1):
+        daemon.step()
+    assert "Too many open files" in daemon.problem
+    assert BOTH == daemon.seen()
+    assert ("", BOTH) == (daemon.step().problem, daemon.seen())
+
+
+def test_a_document_for_which_memory_is_missing_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon = watching(tmp_path, SmartSource.DIRECTORY)
+    daemon.agent_says(daemon.document(SDA), daemon.document(NVME))
+    calls = []
+
+    def parse(text: bytes) -> PollDocument:
+        calls.append(text)
+        if len(calls) == 1:
+            raise MemoryError
+        return parse_poll_document(text)
+
+    monkeypatch.setattr("exporter.smart.document_source.parse_poll_document", parse)
+    assert "there is not enough memory to read it; it is read again" in daemon.step().problem
+    assert ("", BOTH) == (daemon.step().problem, daemon.seen())
+    assert 3 == len(calls)
+
+
+@pytest.mark.parametrize("name", ["EIO", "EMFILE"])
+def test_a_daily_document_that_is_read_late_still_brings_its_logs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """It is older than the regular one, which was read before."""
+    daemon = watching(tmp_path, SmartSource.AUTO)
+    daemon.agent.write(daemon.document(SDA, is_daily=True))
+    daemon.clock.advance(900)
+    regular = {key: value for key, value in ata("S00001").items() if key != "ata_smart_error_log"}
+    daemon.agent_says(daemon.document(SDA, report=regular))
+    daily = file_name(*SDA, is_daily=True)
+    with Failing(name, "open", is_meant=lambda path, *_, **__: path == daily).installed(
+        monkeypatch
+    ):
+        daemon.step()
+    before = daemon.drives.watched()[0].health
+    after = daemon.step().drives.watched()[0].health
+    assert before is not None
+    assert after is not None
+    assert (None, 17) == (before.error_log_entries, after.error_log_entries)

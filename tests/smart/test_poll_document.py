@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from exporter.drives.smart_report import parse_report
 from exporter.programs.child import End, Finished
 from exporter.runtime.errors import ParseError
+from exporter.smart.polling.moment import Moment
 from exporter.smart.polling.poll_document import (
     LARGEST_BYTES,
     Heartbeat,
@@ -148,7 +149,11 @@ def test_the_daemon_accepts_the_document_of_every_run_of_smartctl(
     """Also of a run that a signal ended, whose status is negative."""
     finished = Finished("sda", end, status, output, seconds=1.5, message=message)
     document = poll_document(
-        finished, Address("/dev/sda", "sat"), began_at=1e9, interval_seconds=900.0, is_daily=False
+        finished,
+        Address("/dev/sda", "sat"),
+        began=Moment(1e9),
+        interval_seconds=900.0,
+        is_daily=False,
     )
     parsed = parse_poll_document(encoded(document))
     assert document.result == parsed.result
@@ -157,7 +162,9 @@ def test_the_daemon_accepts_the_document_of_every_run_of_smartctl(
 
 def document(finished: Finished) -> PollDocument:
     address = Address("/dev/sda", "sat")
-    return poll_document(finished, address, began_at=1e9, interval_seconds=60.0, is_daily=False)
+    return poll_document(
+        finished, address, began=Moment(1e9), interval_seconds=60.0, is_daily=False
+    )
 
 
 def of(status: int, *messages: str, **more: object) -> PollDocument:
@@ -291,7 +298,7 @@ def in_text(output: str, status: int = 0) -> PollDocument:
     finished = Finished("sda", End.EXITED, status, output.encode())
     return poll_document(
         *(finished, Address("/dev/sda", "scsi")),
-        began_at=1e9,
+        began=Moment(1e9),
         interval_seconds=60.0,
         is_daily=False,
         form=Form.TEXT,

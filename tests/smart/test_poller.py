@@ -8,6 +8,7 @@ import pytest
 
 from exporter.programs.child import End, Finished
 from exporter.smart.discovery import Override
+from exporter.smart.polling.moment import boot_id
 from exporter.smart.polling.poll_document import HEARTBEAT_SECONDS, Heartbeat, PollDocument
 from exporter.smart.polling.poller import Poller, PollingPlan
 from exporter.smart.smartctl import Address
@@ -96,6 +97,8 @@ def test_every_drive_is_polled_and_its_result_is_passed_on(sys: Sys, smartctl: S
         last_success_at=began_at,
         counts={"success": 1},
         report=ata("S00001"),
+        monotonic=asked.clock.monotonic() - 1.5,
+        boot_id=boot_id(),
     )
     assert [expected] == asked.of("/dev/sda")
     assert [60.0] == [document.interval_seconds for document in asked.of("/dev/nvme0")]

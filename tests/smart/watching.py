@@ -8,8 +8,8 @@ from exporter.config.settings import SmartSource
 from exporter.runtime.collector_status import CollectorStatus
 from exporter.runtime.errors import Parsed
 from exporter.smart.document_directory import DocumentWriter
+from exporter.smart.document_source import DocumentSource
 from exporter.smart.drive_registry import DriveRegistry
-from exporter.smart.health_monitor import DocumentSource
 from exporter.smart.inventory import Inventory
 from exporter.smart.polling.poll_document import Heartbeat, PollDocument
 from exporter.smart.polling.poller import Poller, PollingPlan

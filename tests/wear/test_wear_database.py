@@ -21,7 +21,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exporter.drives.wear_counter import DAY, WearObservation
-from exporter.wear import wear_database
+from exporter.runtime.kept_copy import MAX_COPIES
+from exporter.wear import wear_database, wear_tables
 from exporter.wear.wear_history import WearHistory
 from exporter.wear.wear_tables import VERSION
 from tests.duration import at_most
@@ -495,6 +496,128 @@ def test_a_file_with_huge_values_takes_little_memory(
     written(path, 2)
     assert [2] == found(path)
     assert 1 == len(aside(path))
+
+
+#: Opens a history while the address space has no room, and then a little more each time.
+_SHORT_OF_MEMORY = """
+import contextlib, logging, resource, sys
+from pathlib import Path
+from exporter.wear.wear_history import WearHistory
+from exporter.drives.wear_counter import DAY, WearObservation
+
+logging.basicConfig(format="%(message)s", stream=sys.stdout)
+path, key = Path(sys.argv[1]), sys.argv[2]
+WearHistory.open(path.with_name("other.sqlite")).close()  # everything is imported
+with open("/proc/self/statm") as file:
+    used = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used, resource.RLIM_INFINITY))
+ballast = []
+for size in (1 << 16, 1 << 13, 1 << 10):
+    with contextlib.suppress(MemoryError):
+        while True:
+            ballast.append(bytes(size))
+while ballast:
+    del ballast[-8:]
+    with contextlib.suppress(MemoryError):
+        history = WearHistory.open(path)
+        history.record(key, WearObservation(300 * DAY, None, 0.1, 0.01))
+        history.flush()
+        history.close()
+"""
+
+
+def test_a_real_lack_of_memory_costs_no_row(path: Path) -> None:
+    """Before, the first failed allocation renamed the file, and the second one replaced it."""
+    written(path, *range(300))
+    argv = [sys.executable, "-c", _SHORT_OF_MEMORY, str(path), KEY]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert "cannot be used: there is not enough memory; new rows of wear are kept" in done.stdout
+    assert "free memory, or raise the limit of this process" in done.stdout
+    assert [] == aside(path)
+    assert list(range(300)) == found(path)[:300]
+
+
+def fails_to_allocate(monkeypatch: pytest.MonkeyPatch, times: int) -> list[object]:
+    """The first calls that open a database fail, as SQLite does without memory."""
+    calls: list[object] = []
+    prepare = wear_tables.prepare
+
+    def limited(connection: sqlite3.Connection) -> None:
+        calls.append(connection)
+        if len(calls) <= times:
+            raise MemoryError
+        prepare(connection)
+
+    monkeypatch.setattr(wear_tables, "prepare", limited)
+    return calls
+
+
+@pytest.mark.parametrize("times", [1, 2, 5])
+def test_allocations_that_fail_within_a_second_cost_no_row(
+    path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    written(path, *range(300))
+    calls = fails_to_allocate(monkeypatch, times)
+    history = WearHistory.open(path)
+    for number in range(300, 310):
+        history.record(KEY, day(number))
+        history.flush()
+    history.close()
+    assert times < len(calls)
+    assert ([], list(range(310))) == (aside(path), found(path))
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_only_a_large_file_can_be_the_reason_of_a_lack_of_memory(
+    path: Path, monkeypatch: pytest.MonkeyPatch, *, is_large: bool
+) -> None:
+    written(path, 1)
+    if is_large:
+        with path.open("ab") as file:
+            file.truncate(wear_tables.HEAP_BYTES)
+    fails_to_allocate(monkeypatch, 1)
+    WearHistory.open(path).close()
+    assert is_large == bool(aside(path))
+
+
+def test_two_files_that_are_damaged_within_a_second_are_both_kept(path: Path) -> None:
+    for content in (b"first" * 100, b"second" * 100):
+        path.write_bytes(content)
+        written(path, 1)
+    assert [b"first" * 100, b"second" * 100] == [each.read_bytes() for each in aside(path)]
+
+
+def test_beyond_the_limit_of_copies_new_rows_wait_in_memory(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(MAX_COPIES):
+        path.write_bytes(b"damaged %d" % number * 100)
+        written(path, 1)
+    path.write_bytes(b"one more" * 100)
+    caplog.clear()
+    history = WearHistory.open(path)
+    history.record(KEY, day(2))
+    history.flush()
+    assert b"one more" * 100 == path.read_bytes()
+    assert MAX_COPIES == len(aside(path))
+    (line,) = caplog.messages
+    assert "it cannot be set aside: there are already 8 copies of history.sqlite" in line
+    aside(path)[0].unlink()
+    history.close()
+    assert [2] == found(path)
+
+
+def test_a_file_that_a_person_puts_in_place_is_used(path: Path, tmp_path: Path) -> None:
+    """For example a copy that was kept, while the daemon has the old one open."""
+    other = tmp_path / "restored"
+    written(other, 1, 2, 3)
+    history = WearHistory.open(path)
+    history.record(KEY, day(8))
+    history.flush()
+    os.replace(other, path)
+    history.record(KEY, day(9))
+    history.close()
+    assert ([], [1, 2, 3, 9]) == (aside(path), found(path))
 
 
 def test_a_text_in_place_of_a_number_is_not_read(path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from exporter.web.connection import ConnectionPhase
 from exporter.web.http_message import Request, Response
+from exporter.web.lobby import raise_descriptor_limit
 from exporter.web.server import HttpServer
 from tests.processes import run_program
 from tests.web.http_client import (
@@ -98,6 +99,30 @@ def test_busy_clients_of_one_address_do_not_keep_another_address_out(
         assert [PAGE] * SCRAPES == [scrape(server, "127.0.0.2").body for _ in range(SCRAPES)]
         assert len(server._connections) <= PATIENT.connections
     assert attack.statuses["200"] > 0
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("clients", [500, 2000])
+def test_a_scraper_overtakes_the_waiting_clients_of_another_address(clients: int) -> None:
+    """Between its connection and its response, the others get a few responses, not one each.
+
+    The number of their responses is counted instead of a time, which depends on the machine.
+    """
+    raise_descriptor_limit()
+    served: list[str] = []
+
+    def respond(request: Request) -> Response:
+        served.append(request.headers.get("x-scraper", ""))
+        return Response(200, "text/plain", PAGE)
+
+    request = GET[:-2] + b"X-Scraper: yes\r\n\r\n"
+    with serving(respond) as server, attacked(server, clients):
+        assert becomes_true(lambda: len(server._lobby) > clients / 2)
+        for _ in range(SCRAPES):
+            before = len(served)
+            assert PAGE == scrape(server, "127.0.0.2", request).body
+            place = served.index("yes", before) - before
+            assert place < clients / 4, "without the lobby it is behind each waiting client"
 
 
 #: Duration of the rendering of a page for people in seconds, so that the last of 64 requests waits

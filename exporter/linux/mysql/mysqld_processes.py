@@ -11,18 +11,21 @@ facts that a user cannot choose freely:
    as one control group, and so does each systemd unit with the groups below its own. A user cannot
    create a control group outside of his slice. Without control groups (cgroup v1), each owner gets
    the same number.
-3. Within a control group the oldest processes are selected. The kernel records the start.
+3. Within a control group, processes that hold a write lock on a file come first: a server locks
+   the files of its data directory. Then follow those that systemd has started itself, and then the
+   oldest ones. The kernel records all of this. So wrappers that are also called mysqld do not hide
+   the server of their unit. Control groups with equally many selected processes have this order.
 
 So a server that systemd or a container engine started is selected, whatever other users start.
 """
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.linux import files
+from exporter.linux import files, locks
 from exporter.runtime.errors import Faults, LimitReached, NotAvailable, Parsed, ReadError
 
 #: The names of the server processes.
@@ -40,6 +43,8 @@ _MAX_CGROUP_BYTES = 64 << 10
 #: The position of the start time in /proc/<pid>/stat, counted after the name of the process:
 #: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html (field 22).
 _START_FIELD = 19
+#: The position of the process ID of the parent (field 4).
+_PARENT_FIELD = 1
 
 #: The content of /proc/<pid>/loginuid if the process comes from no login and from no cron job:
 #: https://man7.org/linux/man-pages/man5/proc_pid_loginuid.5.html. pam_loginuid(8) sets it once, and
@@ -95,6 +100,7 @@ class ServerCandidate:
     started: the time of its start after the boot, in clock ticks.
     is_of_user: true if it is in a user slice, or was started from a login or by a cron job of a
         user. Processes of systemd units and of containers are not.
+    is_main: true if process 1 has started it, as systemd starts the main process of a unit.
     """
 
     pid: int
@@ -102,6 +108,7 @@ class ServerCandidate:
     owner: int
     started: int
     is_of_user: bool = False
+    is_main: bool = False
 
 
 def find_server_processes(proc: Path) -> Parsed[tuple[ServerProcess, ...]]:
@@ -111,7 +118,7 @@ def find_server_processes(proc: Path) -> Parsed[tuple[ServerProcess, ...]]:
     are not selected and command lines that are not read completely.
     """
     faults = Faults()
-    groups = _Groups()
+    groups = _Groups(lambda: locks.read(proc))
     for candidate in _candidates(proc):
         groups.add(candidate)
     selected = groups.selected()
@@ -135,9 +142,14 @@ def find_server_processes(proc: Path) -> Parsed[tuple[ServerProcess, ...]]:
     return Parsed(tuple(processes), faults.listed())
 
 
-def select(candidates: Iterable[ServerCandidate]) -> tuple[ServerCandidate, ...]:
-    """Returns at most 64 of these processes, by the rules of the module docstring."""
-    groups = _Groups()
+def select(
+    candidates: Iterable[ServerCandidate], locking: frozenset[int] = frozenset()
+) -> tuple[ServerCandidate, ...]:
+    """Returns at most 64 of these processes, by the rules of the module docstring.
+
+    locking: the IDs of the processes that hold a write lock on a file.
+    """
+    groups = _Groups(lambda: locking)
     for candidate in candidates:
         groups.add(candidate)
     return groups.selected()
@@ -184,11 +196,16 @@ def parse_credentials(text: str) -> Credentials | None:
 class _Groups:
     """The candidates by control group. Keeps only those that may be selected.
 
+    read_locking: returns the IDs of the processes that hold a write lock on a file. It is called
+        once, and only if there are more candidates than may be selected.
+
     size: the number of candidates.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, read_locking: Callable[[], frozenset[int]]) -> None:
         self._by_group: dict[tuple[bool, str], list[ServerCandidate]] = {}
+        self._read_locking = read_locking
+        self._locking: frozenset[int] | None = None
         self.size = 0
 
     def add(self, candidate: ServerCandidate) -> None:
@@ -196,16 +213,26 @@ class _Groups:
         members = self._by_group.setdefault(_group(candidate), [])
         members.append(candidate)
         if len(members) >= 2 * MAX_SERVERS:
-            members[:] = _oldest(members)
+            members[:] = self._first(members)
 
     def selected(self) -> tuple[ServerCandidate, ...]:
         ranked = [
-            (is_user, rank, candidate.started, candidate.pid, candidate)
+            (is_user, rank, self._order(candidate), candidate)
             for (is_user, _), members in self._by_group.items()
-            for rank, candidate in enumerate(_oldest(members))
+            for rank, candidate in enumerate(self._first(members))
         ]
-        ranked.sort(key=lambda row: row[:4])
-        return tuple(row[4] for row in ranked[:MAX_SERVERS])
+        ranked.sort(key=lambda row: row[:3])
+        return tuple(row[3] for row in ranked[:MAX_SERVERS])
+
+    def _first(self, members: list[ServerCandidate]) -> list[ServerCandidate]:
+        """Returns the members of a group that are selected first."""
+        return sorted(members, key=self._order)[:MAX_SERVERS]
+
+    def _order(self, candidate: ServerCandidate) -> tuple[bool, bool, int, int]:
+        if self._locking is None and self.size > MAX_SERVERS:
+            self._locking = self._read_locking()
+        is_locking = self._locking is not None and candidate.pid in self._locking
+        return not is_locking, not candidate.is_main, candidate.started, candidate.pid
 
 
 def _group(candidate: ServerCandidate) -> tuple[bool, str]:
@@ -218,10 +245,6 @@ def _group(candidate: ServerCandidate) -> tuple[bool, str]:
     unit = _UNIT.search(candidate.cgroup)
     group = candidate.cgroup if unit is None else candidate.cgroup[: unit.end()]
     return candidate.is_of_user, group
-
-
-def _oldest(members: list[ServerCandidate]) -> list[ServerCandidate]:
-    return sorted(members, key=lambda each: (each.started, each.pid))[:MAX_SERVERS]
 
 
 def _candidates(proc: Path) -> Iterator[ServerCandidate]:
@@ -247,7 +270,7 @@ def _read_candidate(proc: Path, pid: int) -> ServerCandidate | None:
         owner = os.stat(f"{proc}/{pid}").st_uid
         # The name of the process may contain spaces and brackets.
         after_name = files.read(f"{proc}/{pid}/stat").rpartition(")")[2].split()
-        started = int(after_name[_START_FIELD])
+        started, parent = int(after_name[_START_FIELD]), int(after_name[_PARENT_FIELD])
     except (OSError, NotAvailable, ReadError, ValueError, IndexError):
         return None
     try:
@@ -257,7 +280,7 @@ def _read_candidate(proc: Path, pid: int) -> ServerCandidate | None:
     is_in_slice = cgroup is not None and user_slice(cgroup) is not None
     login = files.read_integer(f"{proc}/{pid}/loginuid")
     is_of_user = is_in_slice or login not in (None, _NO_LOGIN)
-    return ServerCandidate(pid, cgroup, owner, started, is_of_user)
+    return ServerCandidate(pid, cgroup, owner, started, is_of_user, parent == 1)
 
 
 def _read_credentials(proc: Path, candidate: ServerCandidate) -> Credentials | None:

@@ -17,6 +17,7 @@ from exporter.programs.child import Finished
 from exporter.runtime.errors import ParseError
 from exporter.runtime.json_values import require_few_values
 from exporter.smart import smartctl
+from exporter.smart.polling.moment import Moment
 from exporter.smart.polling.poll_result import has_exited, poll_result
 from exporter.smart.smartctl import Address, Form
 
@@ -55,6 +56,7 @@ class PollDocument:
     counts: the number of polls since the poller started, keyed by result.
     report: smartctl's JSON object; empty if there is none. After a failed poll it contains
         smartctl's messages and no health data.
+    monotonic, boot_id: further values of `began`.
     """
 
     path: str
@@ -69,6 +71,13 @@ class PollDocument:
     last_success_at: float | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     report: Mapping[str, object] = field(default_factory=dict)
+    monotonic: float | None = None
+    boot_id: str = ""
+
+    @property
+    def began(self) -> Moment:
+        """When the poll started."""
+        return Moment(self.began_at, self.monotonic, self.boot_id)
 
     @property
     def address(self) -> Address:
@@ -89,6 +98,7 @@ class Heartbeat:
         ended has the path "--scan-open".
     problem: why the last scan failed, as text for people; empty if it succeeded.
     only_configured: path and type of each drive that the settings name and no scan has found.
+    monotonic, boot_id: further values of `sent`.
     """
 
     at: float
@@ -98,20 +108,24 @@ class Heartbeat:
     stuck: tuple[tuple[str, str], ...] = ()
     problem: str = ""
     only_configured: tuple[tuple[str, str], ...] = ()
+    monotonic: float | None = None
+    boot_id: str = ""
 
-    def is_live(self, now: float) -> bool:
-        """Returns True if the heartbeat is recent, so that its poller is running.
+    @property
+    def sent(self) -> Moment:
+        """When the heartbeat was sent."""
+        return Moment(self.at, self.monotonic, self.boot_id)
 
-        now: the current Unix time.
-        """
-        return abs(now - self.at) <= _FRESH_INTERVALS * self.interval_seconds
+    def is_live(self, now: Moment) -> bool:
+        """Returns True if the heartbeat is recent, so that its poller is running."""
+        return abs(now.seconds_since(self.sent)) <= _FRESH_INTERVALS * self.interval_seconds
 
 
 def poll_document(
     finished: Finished,
     address: Address,
     *,
-    began_at: float,
+    began: Moment,
     interval_seconds: float,
     is_daily: bool,
     form: Form = Form.JSON,
@@ -120,6 +134,7 @@ def poll_document(
 
     finished: the result of the smartctl process.
     form: the form of the output that was requested.
+    began: when the poll started.
     The other parameters are fields of `PollDocument`.
     """
     result, message, report = poll_result(finished, form)
@@ -127,7 +142,9 @@ def poll_document(
         path=address.path,
         type=address.type,
         result=result.value,
-        began_at=began_at,
+        began_at=began.unix_time,
+        monotonic=began.monotonic,
+        boot_id=began.boot_id,
         seconds=finished.seconds,
         interval_seconds=interval_seconds,
         exit_status=finished.status if has_exited(finished) else None,
@@ -185,6 +202,8 @@ def parse_poll_document(text: bytes) -> PollDocument:
         last_success_at=values.seconds_or_none("last_success_at"),
         counts={str(name)[:64]: values.count(n, "counts") for name, n in counts.items()},
         report=report,
+        monotonic=values.seconds_or_none("monotonic"),
+        boot_id=values.text_or_empty("boot_id"),
     )
 
 
@@ -208,6 +227,8 @@ def parse_heartbeat(text: bytes) -> Heartbeat:
         only_configured=()
         if values.get("only_configured") is None
         else values.addresses("only_configured"),
+        monotonic=values.seconds_or_none("monotonic"),
+        boot_id=values.text_or_empty("boot_id"),
     )
 
 
@@ -246,6 +267,9 @@ class _Values:
         if not isinstance(value, str):
             raise ParseError(f"document: {name} is not a string")
         return value[:_MAX_TEXT_CHARACTERS]
+
+    def text_or_empty(self, name: str) -> str:
+        return "" if self._values.get(name) is None else self.text(name)
 
     def seconds_or_none(self, name: str) -> float | None:
         return None if self._values.get(name) is None else self.seconds(name)

@@ -17,6 +17,7 @@ from exporter.runtime.errors import CommandError
 from exporter.runtime.threads import WakePipe
 from exporter.smart import smartctl
 from exporter.smart.polling.log_reading import LogBatch, LogReading
+from exporter.smart.polling.moment import Moment
 from exporter.smart.polling.poll_document import PollDocument, poll_document
 from exporter.smart.polling.poll_timing import AdapterQueue, DueQueue, PolledDrive, State, Target
 from exporter.smart.smartctl import Address, Logs
@@ -67,6 +68,21 @@ class Handover:
 
     children: Children
     logs: LogReading
+
+
+def process_key(argv: Sequence[str]) -> str | Address | None:
+    """Returns the key of a process that a scheduler has started; None if it is another one.
+
+    argv: the command line of the process. An interpreter may come before the program.
+    """
+    if "--scan-open" in argv:
+        return SCAN
+    return LISTING if "--scan" in argv else smartctl.polled_address(argv)
+
+
+def may_be_killed(key: object) -> bool:
+    """True if the process with this key can be killed without harm."""
+    return not isinstance(key, Address) or smartctl.may_be_killed(key.type)
 
 
 class PollScheduler:
@@ -253,7 +269,8 @@ class PollScheduler:
 
     def inherit(self, earlier: Handover) -> None:
         """Takes over from an earlier scheduler. Call it before the first `step`."""
-        self._children.close()
+        if self._children is not earlier.children:
+            self._children.close()
         self._children = earlier.children
         self._logs.inherit(earlier.logs)
 
@@ -291,7 +308,7 @@ class PollScheduler:
 
     def _start(self, drive: PolledDrive) -> None:
         target, now = drive.target, self._clock.monotonic()
-        drive.start_poll(now, self._clock.wall())
+        drive.start_poll(now, Moment.now(self._clock))
         self._active[target.address] = drive
         try:
             argv = smartctl.arguments(
@@ -330,7 +347,7 @@ class PollScheduler:
         document = poll_document(
             finished,
             address,
-            began_at=drive.began_at_unix,
+            began=drive.began_moment or Moment.now(self._clock),
             interval_seconds=drive.target.interval_seconds,
             is_daily=drive.logs is Logs.DAILY,
             form=drive.form,

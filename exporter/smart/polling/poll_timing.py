@@ -16,6 +16,7 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 from exporter.smart import smartctl
+from exporter.smart.polling.moment import Moment
 from exporter.smart.polling.poll_result import PollResult
 from exporter.smart.smartctl import Address, Form, Logs
 
@@ -84,7 +85,7 @@ class PolledDrive:
     adapter: the host adapter whose limit of processes includes the running poll.
     logs: the logs that the last poll reads.
     began: the start of the last poll; minus infinity before the first one.
-    began_at_unix: the start of the last poll, in seconds of Unix time.
+    began_moment: the same as a `Moment`; None before the first poll.
     late: the number of consecutive polls that reached their time limit or printed too much.
     form: the form of smartctl's output at the next poll.
     is_text_unreadable: True if a poll with text could not be read, so that JSON is used.
@@ -97,7 +98,7 @@ class PolledDrive:
     adapter: str = ""
     logs: Logs = Logs.REGULAR
     began: float = -math.inf
-    began_at_unix: float = 0.0
+    began_moment: Moment | None = None
     late: int = 0
     form: Form = Form.JSON
     is_text_unreadable: bool = False
@@ -112,13 +113,13 @@ class PolledDrive:
         """Returns the state of a drive that has just been found."""
         return cls(target, now + _hash_ratio(target.address, "daily") * _FIRST_DAILY_SECONDS)
 
-    def start_poll(self, now: float, unix_time: float) -> None:
+    def start_poll(self, now: float, moment: Moment) -> None:
         """Records the start of a poll, and decides whether it is a daily poll.
 
-        now, unix_time: the current monotonic time and the current wall time, in seconds.
+        now: the current monotonic time, in seconds. moment: the current time.
         """
         self.logs = Logs.DAILY if self.daily_due <= now else Logs.REGULAR
-        self.state, self.began, self.began_at_unix = State.RUNNING, now, unix_time
+        self.state, self.began, self.began_moment = State.RUNNING, now, moment
 
     def end_poll(self, result: str, daily_seconds: float) -> None:
         """Records the result of the poll.

@@ -5,6 +5,7 @@ is sent regularly. The agent, and a daemon that runs smartctl itself, use the sa
 receiver of the documents differs.
 """
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,16 +13,26 @@ from pathlib import Path
 from exporter.drives.health import DriveIdentity, Protocol
 from exporter.linux import files
 from exporter.linux.device_nodes import DeviceNodes
-from exporter.programs.children import Children
+from exporter.programs import leftovers
+from exporter.programs.children import Children, SystemChildren
 from exporter.runtime.clock import Clock
 from exporter.smart import addressing, discovery, smartctl
 from exporter.smart.discovery import Candidate, Selection
+from exporter.smart.polling.moment import Moment
 from exporter.smart.polling.poll_document import HEARTBEAT_SECONDS, Heartbeat, PollDocument
 from exporter.smart.polling.poll_history import PollHistory
-from exporter.smart.polling.poll_scheduler import Handover, PollScheduler, PollSettings
+from exporter.smart.polling.poll_scheduler import (
+    Handover,
+    PollScheduler,
+    PollSettings,
+    may_be_killed,
+    process_key,
+)
 from exporter.smart.polling.poll_timing import Target
 from exporter.smart.polling.scanner import Scanner
 from exporter.smart.smartctl import Address
+
+log = logging.getLogger(__name__)
 
 #: If the last scan still runs when the next one is due, the start of the next one is tried again
 #: after this time, in seconds.
@@ -271,9 +282,12 @@ class Poller:
         names, self._device_names = self._device_names, discovery.device_names(self._sys)
         if names != self._device_names:
             self.rescan_soon()
+        now = Moment.now(self._clock)
         self._on_heartbeat(
             Heartbeat(
-                at=self._clock.wall(),
+                at=now.unix_time,
+                monotonic=now.monotonic,
+                boot_id=now.boot_id,
                 interval_seconds=self._heartbeat_seconds,
                 scanned_at=self._scanner.at,
                 drives=tuple(
@@ -296,3 +310,16 @@ class Poller:
         if self._scheduler.is_scan_stuck:
             yield Address("--scan-open")
         yield from sorted(self._scheduler.stuck)
+
+
+def adopt_leftovers(children: SystemChildren, program: str) -> None:
+    """Ends the smartctl processes that a killed agent or daemon has left.
+
+    Those that cannot or must not be ended are tracked: no second process is started for their
+    drives. Call it before a poller uses `children`.
+
+    program: the path or name of smartctl.
+    """
+    count = leftovers.adopt(children, program, process_key, may_be_killed)
+    if count:
+        log.warning("%d smartctl processes of a killed exporter or agent were found", count)

@@ -165,6 +165,48 @@ def test_the_oldest_of_a_group() -> None:
     assert set(candidates[:64]) == set(select(reversed(candidates)))
 
 
+@pytest.mark.parametrize("others", [63, 64, 65, 70, 500])
+def test_older_processes_of_the_unit_do_not_hide_the_server_with_an_open_data_directory(
+    tmp_path: Path, others: int
+) -> None:
+    """For example wrappers and checks that are called mysqld, in the container of the server."""
+    for pid in range(10, 10 + others):
+        trees.process(tmp_path, pid, ["mysqld"], HOST, started=pid, parent=7)
+    trees.process(tmp_path, 9000, ["mysqld", "--datadir=/real"], HOST, started=9000, parent=7)
+    (tmp_path / "locks").write_text("1: POSIX  ADVISORY  WRITE 9000 08:01:131 0 EOF\n")
+    found = find_server_processes(tmp_path)
+    assert 9000 in [each.pid for each in found.value]
+    assert min(64, others + 1) == len(found.value)
+    assert (others >= 64) == bool(found.faults)
+
+
+def test_the_main_process_of_the_unit_comes_before_older_ones(tmp_path: Path) -> None:
+    """The locks may be unknown, as in another PID namespace."""
+    for pid in range(10, 80):
+        trees.process(tmp_path, pid, ["mysqld"], HOST, started=pid, parent=7)
+    trees.process(tmp_path, 9000, ["mysqld", "--datadir=/real"], HOST, started=9000, parent=1)
+    assert 9000 == find_server_processes(tmp_path).value[0].pid
+
+
+def test_a_unit_comes_before_many_containers_with_older_processes() -> None:
+    """Each of them is a control group."""
+    containers = [
+        each for n in range(500) for each in processes(1, f"/docker/{n}", owner=0, first=10 + n)
+    ]
+    unit = ServerCandidate(9000, UNIT, 110, started=900_000, is_main=True)
+    assert unit == select([*containers, unit])[0]
+    locking = containers[-1]
+    assert [locking, unit] == list(select([*containers, unit], frozenset({locking.pid}))[:2])
+
+
+def test_locks_give_no_group_a_larger_share() -> None:
+    """A user can lock as many files as he likes."""
+    attack = processes(500, SESSION)
+    servers = processes(5, UNIT, first=9000)
+    locking = frozenset(each.pid for each in attack)
+    assert set(servers) <= set(select([*attack, *servers], locking))
+
+
 def test_a_group_name_inside_another_path() -> None:
     """A path that only resembles a user slice is not one. A namespace shows a path with "..\"."""
     unit = ServerCandidate(2, "/system.slice/user.slicer.service", 0, started=900)
