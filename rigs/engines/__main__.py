@@ -84,7 +84,13 @@ def _stories(arguments: argparse.Namespace) -> int:
     files = [stories.read(path) for path in rules.STORIES if path.stem in arguments.story]
     scrapes = [each for each in SCRAPES if _name(each) in arguments.scrapes]
     engines = [_ENGINES[name]() for name in arguments.engine]
-    runs = [Run(engine, file, each) for engine in engines for each in scrapes for file in files]
+    runs = [
+        Run(engine, file, each)
+        for engine in engines
+        for each in scrapes
+        for file in files
+        if each is None or file.name not in stories.ABOUT_SCRAPES
+    ]
     with ThreadPoolExecutor(_WORKERS) as pool:
         return sum(map(len, pool.map(Run.__call__, runs)))
 
