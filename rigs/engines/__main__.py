@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from rigs.engines import histograms, mistakes, stories, unit_tests
+from rigs.engines import collector, delivered, histograms, mistakes, stories, unit_tests
 from rigs.engines.samples import Scrapes
 from rigs.engines.stories import StoryFile
 from rigs.engines.unit_tests import Difference, Engine
@@ -73,6 +73,10 @@ def main() -> int:
         if "mistakes" in arguments.step:
             for name in arguments.engine:
                 count += mistakes.compared(_ENGINES[name](), arguments.story)
+        if "delivered" in arguments.step:
+            count += delivered.measured(delivered.Versions(_PROMETHEUS, _VICTORIA))
+        if "collector" in arguments.step:
+            count += collector.compared(_PROMETHEUS)
         if "histograms" in arguments.step:
             count += histograms.compared(_PROMETHEUS)
     except StackError as e:
@@ -122,7 +126,7 @@ _ENGINES = {"packaged": _packaged, "prometheus": _newest, "victoriametrics": _vi
 def _arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make engines", description=__doc__)
     for name, choices in (
-        ("step", ["stories", "mistakes", "histograms"]),
+        ("step", ["stories", "mistakes", "delivered", "collector", "histograms"]),
         ("engine", list(_ENGINES)),
         ("story", [path.stem for path in rules.STORIES]),
         ("scrapes", [_name(each) for each in SCRAPES]),
