@@ -46,7 +46,7 @@ PREFIX ?= /usr/local
 BUILDER ?= docker build
 
 .DEFAULT_GOAL := help
-.PHONY: help run venv dev test system quick fuzz green check format golden docs corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo engines fleet image bench clean packages test-packages deb-packages lab-packages
+.PHONY: help run venv dev test system quick fuzz green check format golden docs pmm corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo engines fleet image bench clean packages test-packages deb-packages lab-packages
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,6 +115,9 @@ docs: dev  ## Regenerate METRICS.md and docs/metrics.md from the catalogue
 
 dashboards: dev  ## Regenerate dashboards/*.json; also needed after a change of alerts/thresholds.yml
 	$(BIN)/python -m dashboards
+
+pmm: dev  ## Regenerate alerts/pmm/ssd-critical.yml, the critical alerts as templates of PMM, after a change of them
+	$(BIN)/python -m tests.alerts.pmm
 
 ##@ Packages
 

@@ -88,6 +88,9 @@ def test_no_document_names_a_flag_that_is_none(document: Path) -> None:
 
 #: Flags in the documents that are git's, docker's, setpriv's, ...
 OF_OTHER_PROGRAMS = {
+    *("--service-name", "--group", "--scheme", "--listen-port", "--metrics-path", "--cluster"),
+    *("--environment", "--username", "--password", "--metrics-mode", "--step"),
+    "--web.enable-otlp-receiver",
     *("--pid", "--net", "--network", "--read-only", "--rm", "--volume", "--user", "--pdeathsig"),
 }
 

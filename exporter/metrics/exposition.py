@@ -27,6 +27,9 @@ _layouts: dict[MetricDesc, _Layout] = {}
 #: two thirds of the text, 4.5 MB.
 _MAX_CACHED_HISTOGRAMS = 256
 
+#: The base units of OpenMetrics that names end with.
+UNITS = frozenset({"seconds", "bytes", "ratio", "celsius"})
+
 _PLACEHOLDERS: dict[type, str] = {float: "%.12g", str: "%s"}
 
 
@@ -221,4 +224,7 @@ def _header(desc: MetricDesc, openmetrics: bool) -> str:
         text = text.replace('"', '\\"')
         if desc.kind == "counter":
             name = name.removesuffix("_total")
-    return f"# HELP {name} {text}\n# TYPE {name} {desc.kind}\n"
+    header = f"# HELP {name} {text}\n# TYPE {name} {desc.kind}\n"
+    # Only the format OpenMetrics has units. The unit must be the end of the name.
+    unit = name.rpartition("_")[2]
+    return f"{header}# UNIT {name} {unit}\n" if openmetrics and unit in UNITS else header

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from rigs.engines import histograms, stories, unit_tests
+from rigs.engines import collector, delivered, histograms, mistakes, stories, unit_tests
 from rigs.engines.samples import Scrapes
 from rigs.engines.stories import StoryFile
 from rigs.engines.unit_tests import Difference, Engine
@@ -70,6 +70,13 @@ def main() -> int:
     try:
         if "stories" in arguments.step:
             count += _stories(arguments)
+        if "mistakes" in arguments.step:
+            for name in arguments.engine:
+                count += mistakes.compared(_ENGINES[name](), arguments.story)
+        if "delivered" in arguments.step:
+            count += delivered.measured(delivered.Versions(_PROMETHEUS, _VICTORIA))
+        if "collector" in arguments.step:
+            count += collector.compared(_PROMETHEUS)
         if "histograms" in arguments.step:
             count += histograms.compared(_PROMETHEUS)
     except StackError as e:
@@ -84,7 +91,13 @@ def _stories(arguments: argparse.Namespace) -> int:
     files = [stories.read(path) for path in rules.STORIES if path.stem in arguments.story]
     scrapes = [each for each in SCRAPES if _name(each) in arguments.scrapes]
     engines = [_ENGINES[name]() for name in arguments.engine]
-    runs = [Run(engine, file, each) for engine in engines for each in scrapes for file in files]
+    runs = [
+        Run(engine, file, each)
+        for engine in engines
+        for each in scrapes
+        for file in files
+        if each is None or file.name not in stories.ABOUT_SCRAPES
+    ]
     with ThreadPoolExecutor(_WORKERS) as pool:
         return sum(map(len, pool.map(Run.__call__, runs)))
 
@@ -113,7 +126,7 @@ _ENGINES = {"packaged": _packaged, "prometheus": _newest, "victoriametrics": _vi
 def _arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make engines", description=__doc__)
     for name, choices in (
-        ("step", ["stories", "histograms"]),
+        ("step", ["stories", "mistakes", "delivered", "collector", "histograms"]),
         ("engine", list(_ENGINES)),
         ("story", [path.stem for path in rules.STORIES]),
         ("scrapes", [_name(each) for each in SCRAPES]),

@@ -111,7 +111,7 @@ def sampled(parts: Sequence[Segment], interval: int, scrapes: Scrapes, *, is_lin
         while index >= parts[position].begin + parts[position].count:
             position += 1
         value = _value(parts[position], index, rest / interval if is_linear else 0.0)
-        if number % (_HOUR_SECONDS // scrapes.seconds) == scrapes.lost:
+        if scrapes.lost is not None and number % (_HOUR_SECONDS // scrapes.seconds) == scrapes.lost:
             text = "_"
         elif value is None:
             text = "stale" if was_present else "_"

@@ -13,6 +13,9 @@ from tests.alerts import rules
 
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
+#: Files whose stories are about the scrapes themselves, and are not run with others.
+ABOUT_SCRAPES = ("scrape-interval", "self-copies")
+
 Labels = frozenset[tuple[str, str]]
 
 

@@ -10,7 +10,7 @@ import re
 import subprocess
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,12 @@ _ADDED = ("alertname", "__name__", "alertstate", "alertgroup")
 _TIMEOUT_SECONDS = 3600.0
 #: vmalert finds the result of a rule only in later groups, and for five minutes.
 _LOOKBACK_SECONDS = 300
+
+#: An expression that selects alerts, and its time in seconds since the start of a story.
+Query = tuple[str, int]
+Asked = Callable[[Story], Iterable[Query]]
+#: A page: name of the story, name and labels of the alert.
+Page = tuple[str, str, Labels]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +92,13 @@ def differences(engine: Engine, file: StoryFile, scrapes: Scrapes | None) -> lis
     Raises:
         StackError: the program cannot evaluate the file.
     """
+
+    def asked(story: Story) -> Iterator[Query]:
+        for check in story.checks:
+            yield from ((_firing(check.alert), at) for at in file.probed(check, scrapes))
+
     found = defaultdict(set)
-    for number, at, name, labels in _fired(_printed(engine, file, scrapes)):
+    for number, at, name, labels in _fired(_printed(engine, file, scrapes, asked)):
         found[number, at, name].add(labels)
     failed: list[Difference] = []
     for number, story in enumerate(file.stories, start=1):
@@ -98,10 +109,28 @@ def differences(engine: Engine, file: StoryFile, scrapes: Scrapes | None) -> lis
     return failed
 
 
-def _printed(engine: Engine, file: StoryFile, scrapes: Scrapes | None) -> str:
+def pages(engine: Engine, file: StoryFile, scrapes: Scrapes | None) -> set[Page]:
+    """Returns the critical alerts that fire at any time of the stories, and not only at a check.
+
+    Raises:
+        StackError: the program cannot evaluate the file.
+    """
+
+    def asked(story: Story) -> Iterator[Query]:
+        last = max(check.at for check in story.checks) // file.evaluation + 1
+        end = last * file.evaluation
+        yield f'max_over_time(ALERTS{{alertstate="firing",severity="critical"}}[{end}s])', end
+
+    return {
+        (file.stories[number - 1].name, name, labels)
+        for number, _, name, labels in _fired(_printed(engine, file, scrapes, asked))
+    }
+
+
+def _printed(engine: Engine, file: StoryFile, scrapes: Scrapes | None, asked: Asked) -> str:
     with tempfile.TemporaryDirectory() as place:
         test = Path(place) / "test.yml"
-        test.write_text(json.dumps(_document(engine, file, scrapes, Path(place))))
+        test.write_text(json.dumps(_document(engine, file, scrapes, asked, Path(place))))
         done = subprocess.run(
             [*engine.command, str(test)],
             env=os.environ | {"GOGC": "800"},
@@ -118,14 +147,15 @@ def _printed(engine: Engine, file: StoryFile, scrapes: Scrapes | None) -> str:
 
 
 def _document(
-    engine: Engine, file: StoryFile, scrapes: Scrapes | None, place: Path
+    engine: Engine, file: StoryFile, scrapes: Scrapes | None, asked: Asked, place: Path
 ) -> dict[str, Any]:
     is_split = engine.is_late and file.evaluation >= _LOOKBACK_SECONDS
     written, names = [], []
-    for path in file.rule_files:
+    for number, path in enumerate(file.rule_files):
         groups = stories.rule_groups(path, is_split=is_split)
-        names += [group["name"] for group in groups]
-        rules = place / path.name
+        names += [group["name"] for group in groups if group["name"] not in names]
+        # Two files may have the same name in different directories.
+        rules = place / f"{number}-{path.name}"
         rules.write_text(json.dumps({"groups": groups}))
         written.append(str(rules))
     return {
@@ -133,17 +163,16 @@ def _document(
         "evaluation_interval": f"{file.evaluation}s",
         "group_eval_order": names,
         "tests": [
-            _test(engine, file, story, number, scrapes)
+            _test(engine, story, number, scrapes, asked)
             for number, story in enumerate(file.stories, start=1)
         ],
     }
 
 
 def _test(
-    engine: Engine, file: StoryFile, story: Story, number: int, scrapes: Scrapes | None
+    engine: Engine, story: Story, number: int, scrapes: Scrapes | None, asked: Asked
 ) -> dict[str, Any]:
     at_samples = scrapes or Scrapes(story.interval, 0)
-    queries = {(check.alert, at) for check in story.checks for at in file.probed(check, scrapes)}
     return {
         "name": story.name,
         "interval": f"{at_samples.tick}s",
@@ -153,11 +182,11 @@ def _test(
         ],
         engine.queries: [
             {
-                "expr": f"{_firing(name)} * {number}{at:0{_DIGITS}}",
+                "expr": f"{expression} * {number}{at:0{_DIGITS}}",
                 "eval_time": f"{at}s",
                 "exp_samples": [],
             }
-            for name, at in sorted(queries)
+            for expression, at in sorted(set(asked(story)))
         ],
     }
 

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from exporter import __version__
 from tests.alerts import rules
 from tests.alerts.catalogue import CATALOGUE, KNOWN, LABELS, NOT_YET, TARGET_LABELS
 from tests.alerts.rules import Alert, Recording
@@ -115,6 +116,21 @@ def test_every_threshold_is_used() -> None:
     assert set() == THRESHOLDS - used
 
 
+def test_a_missing_threshold_is_reported_by_the_number_of_thresholds() -> None:
+    (missing,) = (alert for alert in ALERTS if alert.name == "SSDThresholdsMissing")
+    assert f"- {len(THRESHOLDS)} != 0" in missing.expr
+
+
+def test_the_rules_record_the_version_of_the_exporter() -> None:
+    labels = [
+        rule["labels"]
+        for group in rules.groups()
+        for rule in group["rules"]
+        if rule.get("record") == "ssd:rules:version"
+    ]
+    assert [{"version": __version__}] == labels
+
+
 def test_every_threshold_is_a_number() -> None:
     wrong = [
         rule.name
@@ -181,10 +197,14 @@ def test_a_query_of_an_annotation_selects_the_cluster(alert: Alert) -> None:
             assert selector.startswith("cluster=%q,instance=%q"), query
 
 
+#: Alerts about the server that evaluates the rules.
+OF_THE_SERVER = {"SSDExporterAbsent", "SSDThresholdsMissing", "SSDRulesLoadedTwice"}
+
+
 @pytest.mark.parametrize("alert", ALERTS, ids=names)
 def test_annotations_name_the_host(alert: Alert) -> None:
     """Except alerts about the Prometheus server itself."""
-    if not alert.expr.startswith("absent("):
+    if alert.name not in OF_THE_SERVER:
         for key in ("summary", "description"):
             assert "{{ $labels.instance }}" in alert.annotations[key]
 

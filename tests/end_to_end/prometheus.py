@@ -57,6 +57,11 @@ class Prometheus(ServerProcess):
         argv = [program, *places, "--web.listen-address=127.0.0.1:0", *flags]
         super().__init__(argv, directory / "log")
 
+    @property
+    def address(self) -> str:
+        """Returns "host:port"."""
+        return self._address
+
     def query(self, expression: str, at: float) -> list[Series]:
         """Evaluates an expression at a Unix time. The value of a native histogram is its count."""
         found = self._ask("query", query=expression, time=f"{at:.3f}")["result"]

@@ -21,7 +21,7 @@ from prometheus_client.utils import floatToGoString
 
 from exporter.families import catalogue, disk_families
 from exporter.families.desc import Buckets, MetricDesc, Sample, SampleBlock, blocks
-from exporter.metrics.exposition import render
+from exporter.metrics.exposition import UNITS, render
 from exporter.runtime.printable import printable
 from tests.metrics.page import each_sample
 
@@ -65,8 +65,10 @@ class Fixed(Collector):
             yield self._family(desc, values)
 
     def _family(self, desc: MetricDesc, values: dict[tuple[str, ...], float | Buckets]) -> Metric:
+        unit = desc.name.removesuffix("_total").rpartition("_")[2]
+        unit = unit if unit in UNITS else ""
         if desc.kind == "histogram":
-            histogram = HistogramMetricFamily(desc.name, desc.help, labels=desc.labels)
+            histogram = HistogramMetricFamily(desc.name, desc.help, labels=desc.labels, unit=unit)
             for labels, value in values.items():
                 assert isinstance(value, Buckets)
                 below, buckets = 0.0, []
@@ -77,7 +79,7 @@ class Fixed(Collector):
                 histogram.add_metric(labels, buckets, value.sum)
             return histogram
         kind = CounterMetricFamily if desc.kind == "counter" else GaugeMetricFamily
-        family = kind(desc.name, desc.help, labels=desc.labels)
+        family = kind(desc.name, desc.help, labels=desc.labels, unit=unit)
         for labels, value in values.items():
             assert not isinstance(value, Buckets)
             family.add_metric(labels, value)
@@ -146,6 +148,7 @@ def test_openmetrics_omits_total_in_family_names_and_ends_with_eof() -> None:
     expected = """\
 # HELP ssd_test_bytes A counter.
 # TYPE ssd_test_bytes counter
+# UNIT ssd_test_bytes bytes
 ssd_test_bytes_total{device="sda"} 3
 # EOF
 """

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("scale.md", "cardinality.md", "beside-node-exporter.md")
+PAGES = ("scale.md", "cardinality.md", "beside-node-exporter.md", "with-pmm.md")
 
 
 def fenced(page: str, language: str) -> list[str]:
