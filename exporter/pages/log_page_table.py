@@ -12,7 +12,7 @@ from exporter.pages.smart_table import table_head, table_row
 _NUMBERS = (
     (
         *("capacitor_health_percent", "Capacitor", "capacitor_health_ratio"),
-        "In percent. 100 is the least for a new drive, 1 the least for a safe loss of power.",
+        "100 % is the least for a new drive, 1 % the least for a safe loss of power.",
     ),
     (
         *("thermal_throttling_events", "Throttled", "thermal_throttling_events_total"),
@@ -42,7 +42,7 @@ _NUMBERS = (
     ),
     (
         *("system_area_used_percent", "System area used", "system_area_used_ratio"),
-        "In percent of the endurance of the area for firmware and tables.",
+        "Of the endurance of the area for firmware and tables.",
     ),
     (
         *("media_dies_offline", "Dies offline", "offline_dies"),
@@ -117,7 +117,8 @@ def _value_rows(values: NvmeLogValues) -> Iterator[str]:
     for field, name, metric, meaning in _NUMBERS:
         number = getattr(values, field)
         if number is not None:
-            yield table_row(name, (f"{number:,}", ""), metric, meaning)
+            unit = "%" if field.endswith("_percent") else ""
+            yield table_row(name, (f"{number:,}", unit), metric, meaning)
 
 
 def _latency_rows(latency: DriveLatency | None) -> Iterator[str]:
