@@ -238,7 +238,7 @@ PLACES: dict[str, Place] = {
         lambda directory, _: (directory / "state").is_dir(),
         own=("state",),
         raises=(ConfigError,),
-        loses="this start; systemd repeats it",
+        loses="this start; lack of memory or descriptors for less than a second costs nothing",
     ),
     "history.sqlite: record": Place(
         record_wear,

@@ -347,12 +347,23 @@ def _another_daemon(lock_file: Path) -> ConfigError:
 
 
 def _write_problem(directory: Path) -> str:
-    """Creates the directory if needed; returns why it cannot be written, empty if it can."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o750)
-    except OSError as e:
-        return e.strerror or str(e)
-    return untrusted_file.write_problem(directory)
+    """Creates the directory if needed; returns why it cannot be written, empty if it can.
+
+    While this process lacks memory or descriptors, it is tried again: after an invalid setting, the
+    service manager does not restart the process.
+    """
+    problem = ""
+    for left in reversed(range(_READ_TRIES)):
+        try:
+            directory.mkdir(parents=True, exist_ok=True, mode=0o750)
+        except OSError as e:
+            problem = e.strerror or str(e)
+        else:
+            problem = untrusted_file.write_problem(directory)
+        if not left or problem not in map(os.strerror, _TEMPORARY):
+            break
+        time.sleep(_RETRY_SECONDS)
+    return problem
 
 
 def _integer(text: str) -> int | None:

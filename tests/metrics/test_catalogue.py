@@ -43,6 +43,8 @@ UNITLESS = {
     "ssd_md_degraded_disks",
     "ssd_partition_misaligned",
     "ssd_smart_available",
+    # A number of files.
+    "ssd_state_set_aside_files",
     "ssd_smart_healthy",
     "ssd_smart_critical_warning",
     "ssd_smart_failure_cause",
@@ -83,7 +85,7 @@ LABELS = {
     *("version", "python", "smartctl", "fio", "kernel"),
     *("sensor", "level", "warning", "bit", "bound", "method", "issue", "id", "attribute"),
     *("prefailure", "port", "log", "area", "min_seconds"),
-    *("result", "command", "idle", "pool", "state", "action"),
+    *("result", "command", "idle", "pool", "state", "action", "file"),
     *("profile", "stat", "period", "phase", "engine", "rw", "bs", "iodepth", "numjobs"),
     *("direct", "fsync", "file_bytes", "fio_version"),
 }

@@ -127,6 +127,16 @@ def test_an_error_that_is_soon_over_costs_nothing(
     assert ([], ["state.json"]) == (caplog.messages, os.listdir(tmp_path))
 
 
+@pytest.mark.parametrize("name", ["ENOMEM", "EMFILE", "EINTR"])
+def test_a_start_is_not_refused_because_of_an_error_that_is_soon_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """systemd does not repeat a start that ends with status 2."""
+    monkeypatch.setattr(state_module, "_RETRY_SECONDS", 0.0)
+    with Failing(name, "open", times=3).installed(monkeypatch):
+        assert open_state_file(tmp_path / "state", {}) is not None
+
+
 @pytest.mark.parametrize("name", ERRORS)
 def test_a_file_that_cannot_be_read_is_kept_and_the_exporter_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -233,6 +233,7 @@ _OTHER_OPENERS = {
     "linux/task_states": "files of /proc, of which it reads 128 bytes",
     "capture/sysfs_capture": "files of /sys",
     "capture/host_capture": "fdopen of a file that `create` has just created",
+    "programs/leftovers": "files of /proc, of which it reads 64 KiB",
     "runtime/lock_file": "/proc/locks, of which it reads 1 MiB",
     "runtime/output_file": "fdopen of a file that `create` has just created",
     "wear/wear_database": "SQLite opens the file by its path, after `check`",
