@@ -51,7 +51,7 @@ class KeptCopies:
             return
         if not self.counts and any(counts.values()):
             names = ", ".join(f"{count} of {name}" for name, count in counts.items() if count)
-            log.warning(
+            log.info(
                 "%s contains copies of files that were set aside: %s; merge or delete them",
                 *(self._directory, names),
             )

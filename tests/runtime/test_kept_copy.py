@@ -1,5 +1,6 @@
 """Setting files aside: the numbers, the limit, and that a kept copy is never overwritten."""
 
+import logging
 import os
 from pathlib import Path
 
@@ -131,6 +132,7 @@ def test_a_filesystem_without_links_is_supported(
 def test_copies_are_counted_and_logged_once(
     path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    caplog.set_level(logging.INFO)
     for _ in range(2):
         path.write_text("rows")
         set_aside(path)
