@@ -17,9 +17,13 @@ from rigs.fleet import agreement, cost, engines, faults, page, pages, rule_files
 from rigs.fleet import targets as fleet_targets
 from rigs.fleet.cost import Cost
 from rigs.fleet.thanos_build import built
+from rigs.go_programs import installed
 from stack.programs import StackError
 
 _ENGINES = ("prometheus", "thanos")
+#: Only with `--engine`: Prometheus 3 with classic and with native histograms.
+_CLASSIC, _NATIVE = "prometheus-3", "prometheus-3-native"
+_PROMETHEUS_3 = ("github.com/prometheus/prometheus/cmd/prometheus", "v0.316.0")
 _STEPS = ("check", "compare", "measure")
 #: Priority of this process and its children; only root may set a negative value.
 _NICE = -10
@@ -64,7 +68,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=240, help="duration of a measurement")
     parser.add_argument("--scrape", default="60s", help="scrape interval of a measurement")
     parser.add_argument(
-        "--engine", action="append", choices=_ENGINES, help="only this engine (default: both)"
+        "--engine",
+        action="append",
+        choices=(*_ENGINES, _CLASSIC, _NATIVE),
+        help="only this engine (default: prometheus and thanos)",
     )
     parser.add_argument(
         "--step", action="append", choices=_STEPS, help="only this step (default: all)"
@@ -120,13 +127,16 @@ def _measure(thanos: Path | None, arguments: argparse.Namespace) -> bool:
     failed = None
     for name in arguments.engine:
         with tempfile.TemporaryDirectory(prefix="ssd-fleet-") as place, pages.served() as served:
-            work = engines.Work(targets, served.port, arguments.scrape)
-            show_progress(f"{name}: writing 30 days of history")
+            work = engines.Work(targets, served.port, arguments.scrape, native=name == _NATIVE)
             directory = Path(place) / name
+            binary = str(installed(*_PROMETHEUS_3)) if name in {_CLASSIC, _NATIVE} else ""
+            show_progress(f"{name}: writing 30 days of history")
             running = (
-                engines.running_prometheus(work, directory)
-                if name == "prometheus" or thanos is None
-                else engines.running_thanos(thanos, work, directory)
+                engines.running_thanos(thanos, work, directory)
+                if name == "thanos" and thanos is not None
+                else engines.running_prometheus(
+                    work, directory, name=name.capitalize(), binary=binary
+                )
             )
             try:
                 with running as engine:

@@ -21,7 +21,8 @@ class Work:
     """What an engine does.
 
     pages: port of the pages of all targets. scrape: interval. compared: whether the rules have
-    short waits. alertmanager: "host:port", "" for none.
+    short waits. alertmanager: "host:port", "" for none. native: histograms are stored as native
+    ones, which requires Prometheus 3.
     """
 
     targets: Sequence[Target]
@@ -29,6 +30,7 @@ class Work:
     scrape: str
     compared: bool = False
     alertmanager: str = ""
+    native: bool = False
 
     def write_rules(self, directory: Path) -> str:
         if self.compared:
@@ -37,16 +39,24 @@ class Work:
 
     def scraping(self) -> dict[str, Any]:
         """Returns the configuration of scrapes."""
+        config = scrape_config(self.targets, self.pages)
+        if self.native:
+            config["convert_classic_histograms_to_nhcb"] = True
         return {
             "global": {"scrape_interval": self.scrape, "evaluation_interval": "30s"},
-            "scrape_configs": [scrape_config(self.targets, self.pages)],
+            "scrape_configs": [config],
         }
 
 
 @contextmanager
-def running_prometheus(work: Work, directory: Path) -> Iterator[Engine]:
-    """A Prometheus that scrapes and evaluates."""
-    with engine.running(PROMETHEUS, directory) as its:
+def running_prometheus(
+    work: Work, directory: Path, *, name: str = PROMETHEUS, binary: str = ""
+) -> Iterator[Engine]:
+    """A Prometheus that scrapes and evaluates.
+
+    binary: the path of another Prometheus than that of the package.
+    """
+    with engine.running(name, directory) as its:
         history.write(directory / "prometheus", work.targets, page.lines())
         document = work.scraping()
         document["rule_files"] = [work.write_rules(directory / "rules")]
@@ -59,7 +69,9 @@ def running_prometheus(work: Work, directory: Path) -> Iterator[Engine]:
         its.rules = its.queries
         program = prometheus(its.queries, directory, config)
         its.quiet = _quiet_prometheus
-        its.start(replace(program, flags=(*program.flags, "--web.enable-lifecycle")))
+        binaries = (binary,) if binary else program.binaries
+        flags = (*program.flags, "--web.enable-lifecycle")
+        its.start(replace(program, binaries=binaries, flags=flags))
         yield its
 
 

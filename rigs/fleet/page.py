@@ -1,11 +1,15 @@
-"""Builds the page of a simulated host with four NVMe drives, based on a golden page."""
+"""Builds the page of a simulated host with NVMe drives, based on a golden page.
 
+The variable SSD_DRIVES of the environment sets the number of drives; the default is four.
+"""
+
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-DRIVES = ("nvme0n1", "nvme1n1", "nvme2n1", "nvme3n1")
+DRIVES = tuple(f"nvme{number}n1" for number in range(int(os.environ.get("SSD_DRIVES", "4"))))
 #: Placeholder in serial numbers; each host replaces it with its name.
 MARK = "FLEETHOST"
 
