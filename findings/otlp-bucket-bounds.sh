@@ -70,11 +70,15 @@ END
             "aggregationTemporality": 2, "dataPoints": [{"startTimeUnixNano": "'"$now"'",
             "timeUnixNano": "'"$now"'", "count": "1", "sum": 1, "bucketCounts": ["1", "0"],
             "explicitBounds": [1]}]}}]}]}]}' >/dev/null
-    sleep 4
     le() { # le NAME: the label of the first bucket
         curl -fs "http://127.0.0.1:$port/api/v1/query" --data-urlencode "query=$1_seconds_bucket{le!=\"+Inf\"}" |
             jq -r '.data.result[0].metric.le'
     }
+    # The first scrape is some seconds after the start.
+    for _ in $(seq 100); do
+        [ "$(le of_1x1)" = null ] || break
+        sleep 0.2
+    done
     expect "$strategy:" "" ""
     expect '  scraped, le="1.0"' 1.0 "$(le of_1x3)"
     expect '  scraped, le="1"' 1.0 "$(le of_1x1)"

@@ -90,6 +90,7 @@ def test_no_document_names_a_flag_that_is_none(document: Path) -> None:
 OF_OTHER_PROGRAMS = {
     *("--service-name", "--group", "--scheme", "--listen-port", "--metrics-path", "--cluster"),
     *("--environment", "--username", "--password", "--metrics-mode", "--step"),
+    *("--hosts", "--seconds", "--scrape", "--engine"),
     "--web.enable-otlp-receiver",
     *("--pid", "--net", "--network", "--read-only", "--rm", "--volume", "--user", "--pdeathsig"),
 }

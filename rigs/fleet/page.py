@@ -122,8 +122,13 @@ class Line(NamedTuple):
 
 
 def lines() -> tuple[Line, ...]:
-    """Returns the series of the page of one host."""
-    return tuple(_lines())
+    """Returns the series of the page of one host; those of a histogram follow each other."""
+
+    def order(line: Line) -> tuple[str, str]:
+        name, _, rest = line.series.partition("{")
+        return _family(name), re.sub(r',?le="[^"]*"', "", rest)
+
+    return tuple(sorted(_lines(), key=order))
 
 
 def labels(series: str) -> tuple[tuple[str, str], ...]:
@@ -133,10 +138,18 @@ def labels(series: str) -> tuple[tuple[str, str], ...]:
 
 
 def page(page_lines: tuple[Line, ...], seconds: float, now: float) -> bytes:
-    """The page text after `seconds`; serial numbers contain `MARK`."""
-    return b"".join(
-        b"%s %.6f\n" % (line.series.encode(), value(line, seconds, now)) for line in page_lines
-    )
+    """The page text after `seconds`; serial numbers contain `MARK`.
+
+    Only histograms have a type: Prometheus converts them to native ones if their type is known.
+    """
+    text = []
+    typed = ""
+    for line in page_lines:
+        name = line.series.partition("{")[0]
+        if name.endswith("_bucket") and typed != (typed := _family(name)):
+            text.append(b"# TYPE %s histogram\n" % typed.encode())
+        text.append(b"%s %.6f\n" % (line.series.encode(), value(line, seconds, now)))
+    return b"".join(text)
 
 
 def value(line: Line, seconds: float, now: float) -> float:
@@ -169,9 +182,13 @@ def _with_drive(series: str, drive: str) -> str:
     return series.replace('serial="S"', f'serial="{MARK}{drive}"').replace('"D', f'"{drive}')
 
 
+def _family(name: str) -> str:
+    return re.sub(r"_(bucket|sum|count)$", "", name)
+
+
 def _rate(series: str, kinds: dict[str, str]) -> float:
     name = series.partition("{")[0]
-    family = re.sub(r"_(bucket|sum|count)$", "", name)
+    family = _family(name)
     if kinds.get(name, kinds.get(family)) not in ("counter", "histogram"):
         return 0.0
     if _STILL.match(name) or _FAULT.search(name):
