@@ -18,7 +18,7 @@ _UNITS = ("ssd-smart-agent.service", "ssd-exporter.service")
 
 #: Minimum intervals, because tests wait for the next poll. SATA and SAS drives keep the default:
 #: each poll sends commands that QEMU rejects, and the kernel counts these as errors.
-LOG_SECONDS = 60
+LOG_SECONDS = 20
 CONFIG = f"""\
 [survey]
 interval_seconds = 5
