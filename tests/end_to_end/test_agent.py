@@ -266,7 +266,12 @@ def test_a_full_run_directory_loses_only_documents_that_do_not_fit(
     tmp_path: Path, drives: MadeUpDrives
 ) -> None:
     """The NVMe documents and the heartbeat fit, SATA documents do not. One warning is logged."""
-    with small_disk(drives.directory, 60) as resize, agent_of(drives, tmp_path / "agent") as agent:
+    # With log pages, the NVMe documents would be larger from the second poll on.
+    config = drives.config(more="nvme_logs = false\n")
+    with (
+        small_disk(drives.directory, 44) as resize,
+        Agent(tmp_path / "agent", drives.directory, *drives.flags, config=config) as agent,
+    ):
         agent.wait_until(lambda: 6 == len(agent.heartbeat()["drives"]), "the heartbeat")
         agent.wait_until(lambda: len(agent.complaints) > 0, "the warning")
         with daemon_of(drives, tmp_path / "daemon") as daemon:
