@@ -9,6 +9,7 @@ import sysconfig
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -208,8 +209,11 @@ def test_reloads_do_not_make_the_agent_larger(tmp_path: Path, drives: MadeUpDriv
 
     with agent_of(drives, tmp_path / "agent") as agent:
         agent.settled(6)
-        warm = reload(1, 50)
-        assert reload(51, 150) <= warm + 64
+        sizes = [reload(first, first + 49) for first in (1, 51, 101, 151)]
+        # Each reload that adds memory makes all of them larger. Another cause, such as the first
+        # read of a log, adds a step of 90 KiB once.
+        growth = [after - before for before, after in pairwise(sizes)]
+        assert sorted(growth)[1] <= 32, sizes
 
 
 def test_invalid_settings_end_the_agent_with_one_line_and_the_reason(
