@@ -287,6 +287,9 @@ class WearDatabase:
             return True
         if isinstance(e, MemoryError):
             return not self._requires_too_much_memory()
+        if _is_short_of_memory():
+            # SQLite may then report another error, as of a damaged file.
+            return True
         if not isinstance(e, sqlite3.OperationalError) or self._path.is_dir():
             return False
         if "readonly" in str(e):
@@ -323,6 +326,15 @@ class WearDatabase:
             " merges the rows of a copy that is not damaged",
             *(self._path, why, aside.name),
         )
+
+
+def _is_short_of_memory() -> bool:
+    """True if this process cannot get a megabyte."""
+    try:
+        mmap.mmap(-1, 1 << 20).close()
+    except (OSError, MemoryError):
+        return True
+    return False
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -6,6 +6,7 @@ nvme-print-json.c of 2.4, 2.13, 2.16 and 3.0-rc1.
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import pytest
@@ -113,7 +114,8 @@ def test_both_documents_of_a_drive_mean_what_smartctl_reports(
     report.pop("logical_block_size", None)
     report.pop("user_capacity", None)
     expected = parse_report(report)
-    assert expected.health == drive.health
+    # nvme-cli prints the counters of the thermal management too; smartctl does after 7.5.
+    assert expected.health == replace(drive.health, logs=None)
     assert expected.identity == drive.identity
     assert () == drive.faults
 

@@ -144,6 +144,7 @@ WITHOUT_PANEL = {
     "ssd_smart_controller_busy_seconds_total": "counted in minutes; ssd_disk_busy_ratio is exact",
     "ssd_device_role_server_info": "for joins (docs/joins.md); most hosts run one server",
     "ssd_smart_corrected_errors_total": "SAS only; the errors that were not corrected have a panel",
+    "ssd_state_set_aside_files": "ssd-exporter merge-wear and the log report them",
     "ssd_smart_log_missing": "the page of the drive has the reasons",
     "ssd_smart_thermal_throttling_seconds_total": "the events have a panel",
     "ssd_smart_incomplete_shutdowns_total": "the page of the drive has it",

@@ -238,6 +238,7 @@ _OTHER_OPENERS = {
     "runtime/output_file": "fdopen of a file that `create` has just created",
     "wear/wear_database": "SQLite opens the file by its path, after `check`",
     "smart/document_directory": "the agent's directory, without links",
+    "smart/nvme_log_program": "a device that smartctl has opened; it must be a device node",
     "probe/probe_file": "a file in a private directory that must belong to this user",
     "measurement/ownership": "directories, without links",
     "commands/probe_setup/system_files": "directories, without links",

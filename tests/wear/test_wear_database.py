@@ -533,8 +533,23 @@ def test_a_real_lack_of_memory_costs_no_row(path: Path) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
     assert "cannot be used: there is not enough memory; new rows of wear are kept" in done.stdout
     assert "free memory, or raise the limit of this process" in done.stdout
-    assert [] == aside(path)
+    assert [] == aside(path), done.stdout
     assert list(range(300)) == found(path)[:300]
+
+
+def test_a_history_is_not_judged_while_memory_is_short(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(path, *range(30))
+
+    def fails(_connection: sqlite3.Connection) -> None:
+        raise sqlite3.DatabaseError("database disk image is malformed")
+
+    monkeypatch.setattr(wear_tables, "prepare", fails)
+    monkeypatch.setattr(wear_database, "_is_short_of_memory", lambda: True)
+    history = WearHistory.open(path)
+    history.close()
+    assert [] == aside(path)
 
 
 def fails_to_allocate(monkeypatch: pytest.MonkeyPatch, times: int) -> list[object]:
