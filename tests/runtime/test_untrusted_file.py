@@ -226,7 +226,7 @@ _OTHER_OPENERS = {
     "web/tls": "certificates, which the operator names",
     "web/config_file": "the web configuration, which the operator names",
     "runtime/printable": "/dev/null, in place of a closed standard stream",
-    "reading/read_input": "regular files that the user names, read as a stream with limits",
+    "reading/input_file": "regular files that the user names, read as a stream with limits",
     "linux/files": "files of /proc and /sys",
     "pages/live_site": "the stylesheet and the script, which are part of the program",
     "linux/scsi_sysfs": "files of /sys",
