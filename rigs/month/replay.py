@@ -108,6 +108,10 @@ def groups(replay: Replay) -> list[dict[str, Any]]:
     }
     found = [known[name] for name in replay.groups]
     asked = _asked([rule for group in found for rule in group["rules"]])
+    if "ssd-self-alerts" in replay.groups:
+        # SSDThresholdsMissing counts them.
+        every = (rule.get("record", "") for group in found for rule in group["rules"])
+        asked |= {name for name in every if name.startswith("ssd:threshold:")}
     return [
         group | {"rules": [each for each in group["rules"] if each.get("record", "") in asked]}
         for group in found
