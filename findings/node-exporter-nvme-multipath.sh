@@ -38,7 +38,8 @@ cat >proc/diskstats <<'END'
  259       3 nvme0n1p1 100 0 800 10 0 0 0 0 0 10 10 0 0 0 0 0 0
 END
 
-root/usr/bin/prometheus-node-exporter --path.procfs=proc --path.sysfs=sys \
+program=root/usr/bin/prometheus-node-exporter # that of Debian's package
+"$program" --path.procfs=proc --path.sysfs=sys \
     --collector.disable-defaults --collector.diskstats \
     --web.listen-address=127.0.0.1:19177 >log 2>&1 &
 server=$!

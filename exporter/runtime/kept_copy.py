@@ -131,7 +131,7 @@ def _move(path: Path, target: Path) -> None:
     """
     try:
         os.link(path, target, follow_symlinks=False)
-    except (PermissionError, NotImplementedError) as e:
+    except PermissionError as e:
         if os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from e
         os.rename(path, target)
