@@ -52,7 +52,7 @@ class Host:
         self.machine = machine
         self._conditions: dict[str, dict[str, Any]] = {}
 
-    def install(self, package: str, seconds: float = 120) -> None:
+    def install(self, package: str, seconds: float = 300) -> None:
         """Installs the package; it starts the units. `seconds` is a timeout."""
         self.machine.write("/etc/ssd-exporter/config.toml", CONFIG)
         self.machine.output(

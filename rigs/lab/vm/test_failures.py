@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from rigs.lab.vm import drives
-from rigs.lab.vm.host import Host, device, up
+from rigs.lab.vm.host import SOON, Host, device, up
 from tests.alerts.page_story import Story
 from tests.duration import at_most
 from tests.end_to_end.page import Page
@@ -14,6 +14,11 @@ _STUCK_SECONDS = 100
 
 #: Longer than the timeout of smartctl and its end, and shorter than the timeout of the kernel.
 _FIRST_POLL_SECONDS = 100
+
+#: Longer than two restarts of the agent, which systemd delays by five seconds each.
+_KILLS_SECONDS = 60
+
+_AGENT = "ssd-smart-agent.service"
 
 #: In the guest: smartctl that crashes for one device, and the flags of the agent that select it.
 _CRASHING = "/usr/local/sbin/crashing-smartctl"
@@ -109,6 +114,35 @@ def test_a_drive_that_hangs_before_its_first_answer_is_down(host: Host, tmp_path
     assert text.startswith("critical: it does not answer")
     Story((page, 35)).fires("SSDDriveNotAnswering", serial=serial).check(tmp_path)
     host.await_page(lambda page: up(page)[serial] == 1, seconds=150)
+
+
+def test_a_killed_agent_leaves_one_smartctl_for_a_drive_that_hangs(host: Host) -> None:
+    """Two agents are killed while a drive hangs; each new one finds the program of the first."""
+    serial = drives.SOFT_SLOW
+    controller = device(host.page(), serial).partition("n1")[0]
+
+    def running() -> list[str]:
+        found = host.machine.run("pgrep", "--full", f"smartctl .*/dev/{controller}").output
+        return found.split()
+
+    def agent() -> str:
+        show = ("systemctl", "show", "--value", "--property=MainPID", _AGENT)
+        return host.machine.output(*show).strip()
+
+    host.set(serial, health_delay_seconds=_KILLS_SECONDS)
+    host.restart_agent()
+    host.await_page(lambda _page: running() != [])
+    first = running()
+    for _ in range(2):
+        killed = agent()
+        host.machine.output("kill", "-KILL", killed)
+        host.await_page(lambda _page, killed=killed: agent() not in (killed, "0"))  # type: ignore[misc]
+        page = host.await_page(lambda page: 1 in up(page).values())
+        assert first == running()
+    host.set(serial, health_delay_seconds=0)
+    assert {1.0} == {value for who, value in up(page).items() if who != serial}
+    host.await_page(lambda _page: first[0] not in running(), seconds=_KILLS_SECONDS + SOON)
+    host.await_page(lambda page: up(page).get(serial) == 1 and running() == [])
 
 
 def test_a_smartctl_that_crashes_concerns_only_its_drive(host: Host, tmp_path: Path) -> None:

@@ -1,0 +1,45 @@
+"""Steps of the wall clock and a sleep of the machine: no drive disappears from the page."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from rigs.lab.vm import drives
+from rigs.lab.vm.host import Host, up
+from tests.end_to_end.page import Page
+
+_HOUR, _DAY = 3600, 86_400
+
+#: The page is read this many times after each step, at intervals of half a second or more. The
+#: daemon reads the documents every two seconds.
+_PAGES = 8
+
+
+def clock(host: Host) -> int:
+    return int(host.machine.output("date", "+%s"))
+
+
+@pytest.fixture
+def _right_again(host: Host) -> Iterator[None]:
+    """Sets the clock back, so that later tests see no step."""
+    before, uptime = clock(host), host.machine.output("cat", "/proc/uptime").split()[0]
+    yield
+    passed = float(host.machine.output("cat", "/proc/uptime").split()[0]) - float(uptime)
+    host.machine.output("date", "--set", f"@{before + round(passed)}")
+
+
+@pytest.mark.usefixtures("_right_again")
+@pytest.mark.parametrize("seconds", [_HOUR, -2 * _DAY], ids=["an hour ahead", "two days back"])
+def test_no_drive_disappears_when_the_clock_steps(host: Host, seconds: int) -> None:
+    present = up(host.await_page(lambda page: up(page).get(drives.SOFT_HOT) == 1))
+    host.machine.output("date", "--set", f"@{clock(host) + seconds}")
+    for _ in range(_PAGES):
+        assert present == up(host.page())
+    # Polls go on, and their times are those of the new clock.
+    after = host.await_page(lambda page: abs(polled(page) - clock(host)) < _HOUR / 2)
+    assert present == up(after)
+
+
+def polled(page: Page) -> float:
+    """Time of the last poll of an NVMe drive, in seconds since 1970."""
+    return page.value("ssd_smart_last_success_timestamp_seconds", serial=drives.SOFT_HOT)
