@@ -161,8 +161,10 @@ def opened(path: Path | str, flags: int) -> int:
         return _reopened(place, flags)
 
 
-def read_end(path: Path | str, count_bytes: int) -> bytes:
-    """Returns the last bytes of a file; fewer than `count_bytes` if the file is shorter.
+def read_part(path: Path | str, offset: int, count_bytes: int) -> bytes:
+    """Returns bytes of a file; fewer than `count_bytes` if the file is shorter.
+
+    offset: the place of the first byte. A negative one counts from the end of the file.
 
     Raises:
         UnusableFile: it is not a regular file.
@@ -170,8 +172,9 @@ def read_end(path: Path | str, count_bytes: int) -> bytes:
     """
     descriptor = opened(path, os.O_RDONLY)
     try:
-        size = os.fstat(descriptor).st_size
-        return os.pread(descriptor, count_bytes, max(0, size - count_bytes))
+        if offset < 0:
+            offset = max(0, os.fstat(descriptor).st_size + offset)
+        return os.pread(descriptor, count_bytes, offset)
     finally:
         os.close(descriptor)
 

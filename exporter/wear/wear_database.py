@@ -14,15 +14,16 @@ import mmap
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from exporter.drives.wear_counter import WearObservation
 from exporter.runtime import kept_copy, privileges, untrusted_file
 from exporter.runtime.untrusted_file import UnusableFile
 from exporter.wear import wear_tables
 from exporter.wear.wear_tables import Rows
+from exporter.wear.wear_values import usable
 
 log = logging.getLogger(__name__)
 
@@ -35,16 +36,8 @@ DRIVES = 4096
 #: Limit of the file's size in bytes. 4,096 drives with 1,000 rows each take about as much.
 _LARGEST_BYTES = 512 << 20
 
-_LARGEST_INTEGER = (1 << 63) - 1
-
 #: Limit of the copy that a command of root reads, in bytes. 1,000 drives take as much in a year.
 _LARGEST_COPY_BYTES = 64 << 20
-
-#: Limit of Unix times and power-on times, in seconds. As a Unix time it is the year 5138.
-_LATEST_SECONDS = 1e11
-
-#: Limit of the used endurance as a ratio. Drives report up to 2.55.
-_LARGEST_RATIO = 10.0
 
 #: Limit of the work of one call, in instructions of SQLite's virtual machine. The check of the
 #: largest file takes about 70 million.
@@ -64,6 +57,13 @@ _SUPER_JOURNAL_END = bytes.fromhex("d9d505f920a163d7")
 #: Parts of SQLite's messages for errors that are not caused by the contents of the file. SQLite's
 #: error codes are not used, because Python 3.10 does not provide them.
 _TEMPORARY_ERRORS = ("unable to open", "is full", "locked", "disk I/O error")
+
+#: The place of the write version in the file, and the latest one (sqlite.org/fileformat2.html).
+_WRITE_VERSION_OFFSET = 18
+_LATEST_WRITE_VERSION = b"\x02"
+
+#: A file counts as damaged if this number of accesses in a row fail, each with a new connection.
+_ATTEMPTS = 2
 
 #: What the log advises if the file cannot be used for the moment.
 _REPAIR = "repair the disk or the permissions"
@@ -87,19 +87,27 @@ class WearDatabase:
         self._is_reported = False
         #: True if the last access has renamed the file.
         self._was_set_aside = False
+        #: True if the last access failed as with a damaged file, and the next one must confirm it.
+        self._is_doubted = False
         #: The instructions of the current call, in units of `_INSTRUCTIONS_PER_CALL`.
         self._progress = 0
 
     def rows(self, key: str) -> tuple[WearObservation, ...] | None:
         """Returns a drive's rows in the order of time; None if the file cannot be used."""
-        with self._guarded(), self._as_reader() as copy:
-            return tuple(_usable(wear_tables.rows(self._connect(copy), key)))
+        for _ in range(_ATTEMPTS):
+            with self._guarded(), self._as_reader() as copy:
+                return tuple(usable(wear_tables.rows(self._connect(copy), key)))
+            if not self._is_doubted:
+                break
         return None
 
     def keys(self) -> tuple[str, ...] | None:
         """Returns the keys of all drives with rows; None if the file cannot be used."""
-        with self._guarded(), self._as_reader() as copy:
-            return tuple(wear_tables.keys(self._connect(copy), DRIVES))
+        for _ in range(_ATTEMPTS):
+            with self._guarded(), self._as_reader() as copy:
+                return tuple(wear_tables.keys(self._connect(copy), DRIVES))
+            if not self._is_doubted:
+                break
         return None
 
     def write(
@@ -122,7 +130,7 @@ class WearDatabase:
         """
         if self._read_only:
             return False
-        for _ in range(2):  # the second attempt is for a new file, if the old one is damaged
+        for _ in range(_ATTEMPTS + 1):  # the last one is for a new file, if the old one is damaged
             with self._guarded():
                 connection = self._connect()
                 with wear_tables.transaction(connection):
@@ -133,7 +141,7 @@ class WearDatabase:
                     log.info("%s can be written again; nothing is lost", self._path)
                     self._is_reported = False
                 return True
-            if not self._was_set_aside:
+            if not self._is_doubted and not self._was_set_aside:
                 break
         return False
 
@@ -241,7 +249,8 @@ class WearDatabase:
                     raise
         journal = f"{self._path}-journal"
         with contextlib.suppress(FileNotFoundError):
-            if untrusted_file.read_end(journal, len(_SUPER_JOURNAL_END)) == _SUPER_JOURNAL_END:
+            length = len(_SUPER_JOURNAL_END)
+            if untrusted_file.read_part(journal, -length, length) == _SUPER_JOURNAL_END:
                 raise sqlite3.DatabaseError("its journal names another file, to be deleted")
 
     def _has_worked_too_long(self) -> bool:
@@ -253,6 +262,7 @@ class WearDatabase:
         self._progress, self._was_set_aside = 0, False
         try:
             yield
+            self._is_doubted = False
         except (sqlite3.Error, OSError, UnicodeDecodeError, MemoryError) as e:
             # UnicodeDecodeError is raised if SQLite's message quotes a name that is not UTF-8.
             why, advice = str(e), _REPAIR
@@ -264,6 +274,10 @@ class WearDatabase:
             elif isinstance(e, OSError) and e.strerror:
                 why = e.strerror
             self.close()
+            self._is_doubted = not is_temporary and not self._is_doubted
+            if self._is_doubted:
+                # SQLite also calls a file damaged of which one read has failed.
+                return
             if not self._read_only and not is_temporary:
                 try:
                     self._set_aside(why)
@@ -293,10 +307,17 @@ class WearDatabase:
         if not isinstance(e, sqlite3.OperationalError) or self._path.is_dir():
             return False
         if "readonly" in str(e):
-            # If this process has the write permissions, the contents of the file mark it as
-            # read-only. This is not temporary.
-            return not (os.access(self._path, os.W_OK) and os.access(self._path.parent, os.W_OK))
+            # SQLite opens a file read-only, too, if opening it for writing failed for any reason.
+            return not self._is_marked_read_only()
         return any(words in str(e) for words in _TEMPORARY_ERRORS)
+
+    def _is_marked_read_only(self) -> bool:
+        """True if the contents of the file say that this version of SQLite must not write to it."""
+        try:
+            version = untrusted_file.read_part(self._path, _WRITE_VERSION_OFFSET, 1)
+        except OSError:
+            return False
+        return version > _LATEST_WRITE_VERSION
 
     def _requires_too_much_memory(self) -> bool:
         """True if SQLite's limit of memory was reached, and not that of this process.
@@ -344,37 +365,3 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
-
-
-def storable(seen: WearObservation) -> WearObservation:
-    """Returns the observation. Values that are implausible or exceed 64 bits are replaced by None.
-
-    Raises:
-        ValueError: the time `at` of the observation is invalid.
-    """
-    if _number(seen.at, _LATEST_SECONDS) is None:
-        raise ValueError(f"{seen.at!r} is not a valid instant")
-    return WearObservation(
-        seen.at,
-        _number(seen.power_on_seconds, _LATEST_SECONDS),
-        _number(seen.used_ratio, _LARGEST_RATIO),
-        _number(seen.step_ratio, 1.0),
-        _count(seen.host_written_bytes),
-        _count(seen.nand_written_bytes),
-    )
-
-
-def _number(value: object, most: float) -> float | None:
-    return untrusted_file.number(value, 0, most)
-
-
-def _count(value: int | None) -> int | None:
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_integer and value is not None and 0 <= value <= _LARGEST_INTEGER else None
-
-
-def _usable(rows: Iterable[tuple[Any, ...]]) -> Iterator[WearObservation]:
-    """Yields the observations with a valid time. Rows with an invalid time are left out."""
-    for row in rows:
-        with contextlib.suppress(ValueError):
-            yield storable(WearObservation(*row))

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.drives.wear_counter import DAY, WearObservation, observations_of_one
-from exporter.wear.wear_database import DRIVES, WearDatabase, storable
+from exporter.wear.wear_database import DRIVES, WearDatabase
+from exporter.wear.wear_values import storable
 
 log = logging.getLogger(__name__)
 

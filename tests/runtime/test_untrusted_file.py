@@ -49,7 +49,7 @@ def test_only_a_regular_file_is_opened(tmp_path: Path, trap: str) -> None:
     for use in (
         lambda: untrusted_file.read(path, 100),
         lambda: untrusted_file.check(path, 100),
-        lambda: untrusted_file.read_end(path, 100),
+        lambda: untrusted_file.read_part(path, 0, 100),
         lambda: lock_file.open_lock_file(path, 0o600),
     ):
         with pytest.raises(UnusableFile) as raised:

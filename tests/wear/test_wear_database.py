@@ -590,7 +590,7 @@ def test_only_a_large_file_can_be_the_reason_of_a_lack_of_memory(
     if is_large:
         with path.open("ab") as file:
             file.truncate(wear_tables.HEAP_BYTES)
-    fails_to_allocate(monkeypatch, 1)
+    fails_to_allocate(monkeypatch, 2)
     WearHistory.open(path).close()
     assert is_large == bool(aside(path))
 
