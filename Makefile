@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 # System packages for `make run` and `make deb`, and for the tests.
 RUN_PACKAGES  := python3-venv smartmontools fio
 DEB_PACKAGES  := debhelper python3
-TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev prometheus-alertmanager chromium chromium-driver systemd systemd-container procps $(DEB_PACKAGES) groff-base docker-compose
+TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev prometheus-alertmanager chromium chromium-driver systemd systemd-container procps $(DEB_PACKAGES) groff-base docker-compose zsh fish
 STACK_PACKAGES := prometheus prometheus-alertmanager
 # Additional system packages for `make lab`.
 LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian podman buildah runc mariadb-server sysbench
@@ -46,7 +46,7 @@ PREFIX ?= /usr/local
 BUILDER ?= docker build
 
 .DEFAULT_GOAL := help
-.PHONY: help run venv dev test system quick fuzz green check format golden docs pmm corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo engines fleet image bench clean packages test-packages deb-packages lab-packages
+.PHONY: help run venv dev test system quick fuzz green check format golden docs pmm address corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo engines fleet image bench clean packages test-packages deb-packages lab-packages
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -118,6 +118,9 @@ dashboards: dev  ## Regenerate dashboards/*.json; also needed after a change of 
 
 pmm: dev  ## Regenerate alerts/pmm/ssd-critical.yml, the critical alerts as templates of PMM, after a change of them
 	$(BIN)/python -m tests.alerts.pmm
+
+address: venv  ## Write the address of the project (Homepage in pyproject.toml) to all files that name it (ADDRESS=... sets it first)
+	@$(BIN)/python packaging/address.py $(ADDRESS)
 
 ##@ Packages
 

@@ -32,7 +32,7 @@ ssd-exporter ($version) stable; urgency=medium
 
   * See /usr/share/doc/ssd-exporter/changelog.gz.
 
- -- ssd-exporter developers <ssd-exporter@example.org>  $(LC_ALL=C date -u -R -d "@$when")
+ -- $(sed -n 's/^Maintainer: //p' packaging/debian/control)  $(LC_ALL=C date -u -R -d "@$when")
 EOF
 # PATH: debhelper needs the Perl and Python of the system. -d: packages.sh has installed the build
 # dependencies.

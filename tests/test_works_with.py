@@ -22,7 +22,7 @@ SYSTEMS = (
     *("Nagios", "Icinga", "Checkmk", "Zabbix", "Terraform"),
     *("Kubernetes", "OpenShift", "Docker", "podman", "Debian", "Ubuntu", "RHEL", "Alpine", "ARM"),
     *("smartctl", "nvme-cli", "fio", "node_exporter", "smartctl_exporter", "mysqld_exporter"),
-    *("MySQL", "MariaDB", "Percona"),
+    *("MySQL", "MariaDB", "Percona", "bash", "zsh", "fish", "GitHub"),
 )
 
 #: Named only as the work of others: the name in a pattern of a control group.
