@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 # System packages for `make run` and `make deb`, and for the tests.
 RUN_PACKAGES  := python3-venv smartmontools fio
 DEB_PACKAGES  := debhelper python3
-TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev prometheus-alertmanager chromium chromium-driver systemd systemd-container procps $(DEB_PACKAGES) groff-base docker-compose zsh fish
+TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev prometheus-alertmanager chromium chromium-driver systemd systemd-container procps $(DEB_PACKAGES) groff-base docker-compose zsh fish gpg gpgv gpg-agent
 STACK_PACKAGES := prometheus prometheus-alertmanager
 # Additional system packages for `make lab`.
 LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian podman buildah runc mariadb-server sysbench
