@@ -19,7 +19,7 @@ class System:
 
     def root(self) -> Path:
         """A directory with the distribution: systemd, Python, curl and nothing of ours."""
-        return cache.made(f"system-{self.suite}-1", self._make)
+        return cache.made(f"system-{self.suite}-2", self._make)
 
     def _make(self, new: Path) -> None:
         is_ubuntu = self.mirror == _UBUNTU
@@ -38,7 +38,7 @@ class System:
 
 _DEBIAN = "http://deb.debian.org/debian"
 _UBUNTU = "http://archive.ubuntu.com/ubuntu"
-_PACKAGES = ("systemd", "systemd-sysv", "python3", "curl", "smartmontools", "fio")
+_PACKAGES = ("apt", "systemd", "systemd-sysv", "python3", "curl", "smartmontools", "fio")
 
 SYSTEMS = (
     System("Debian 12", "bookworm", _DEBIAN),

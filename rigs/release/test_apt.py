@@ -28,6 +28,21 @@ _APT = (
 )
 _SECONDS = 300.0
 
+#: Kills dpkg and postinst when postinst has begun, as at a loss of power.
+_KILLER = """
+while :; do
+  for process in /proc/[0-9]*; do
+    read -r name < $process/comm || continue
+    [ "$name" = ssd-exporter.po ] && grep -q postinst $process/cmdline || continue
+    for other in /proc/[0-9]*; do
+      read -r name < $other/comm || continue
+      case $name in dpkg | ssd-exporter.po | py3compile) kill -KILL ${other#/proc/} ;; esac
+    done
+    exit
+  done
+done 2> /dev/null
+"""
+
 
 @pytest.fixture(scope="module")
 def repositories(releases: Releases, key: str) -> dict[str, Path]:
@@ -144,12 +159,7 @@ def test_an_upgrade_that_is_killed_can_be_continued(machine: Machine) -> None:
     machine.write(_LIST, line(_BOTH))
     apt(machine, "update")
     apt(machine, "install", f"ssd-exporter={OLD}")
-    # dpkg ends at once when postinst has begun, as at a loss of power.
-    killer = (
-        "until pgrep -f '^/bin/sh.*postinst configure'; do :; done > /dev/null;"
-        " pkill -KILL dpkg; pkill -KILL -f 'postinst configure'"
-    )
-    machine.run("systemd-run", "--unit=killer", "sh", "-c", killer)
+    machine.run("systemd-run", "--unit=killer", "sh", "-c", _KILLER)
     machine.run(*_APT, "install", "ssd-exporter", timeout=_SECONDS)
     machine.run("systemctl", "stop", "killer")
     state = machine.run("dpkg-query", "--show", "--showformat=${Status}", "ssd-exporter").stdout
