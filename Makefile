@@ -11,7 +11,7 @@ DEB_PACKAGES  := debhelper python3
 TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev prometheus-alertmanager chromium chromium-driver systemd systemd-container procps $(DEB_PACKAGES) groff-base docker-compose zsh fish gpg gpgv gpg-agent
 RELEASE_PACKAGES := $(DEB_PACKAGES) rpm createrepo-c apt-utils gnupg
 # Additional system packages for `make release-check`.
-CHECK_PACKAGES := $(RELEASE_PACKAGES) dnf cpio rpm2cpio mmdebstrap systemd-container curl
+CHECK_PACKAGES := $(RELEASE_PACKAGES) dnf cpio rpm2cpio mmdebstrap systemd-container curl openssh-client netcat-openbsd
 STACK_PACKAGES := prometheus prometheus-alertmanager
 # Additional system packages for `make lab`.
 LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian podman buildah runc mariadb-server sysbench

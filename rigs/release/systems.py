@@ -11,15 +11,20 @@ from rigs.lab.vm import cache
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A distribution. suite: its name for apt. mirror: where it is downloaded."""
+    """A distribution.
+
+    suite: its name for apt. mirror: where it is downloaded. more: further packages.
+    """
 
     name: str
     suite: str
     mirror: str
+    more: tuple[str, ...] = ()
 
     def root(self) -> Path:
         """A directory with the distribution: systemd, Python, curl and nothing of ours."""
-        return cache.made(f"system-{self.suite}-2", self._make)
+        name = "-".join(("system", self.suite, *self.more))
+        return cache.made(f"{name}-2", self._make)
 
     def _make(self, new: Path) -> None:
         is_ubuntu = self.mirror == _UBUNTU
@@ -27,7 +32,7 @@ class System:
         try:
             cache.run(
                 *("mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", *options),
-                f"--include={','.join(_PACKAGES)}",
+                f"--include={','.join((*_PACKAGES, *self.more))}",
                 '--aptopt=APT::Install-Recommends "false"',
                 *(self.suite, new, self.mirror),
             )
@@ -46,6 +51,9 @@ SYSTEMS = (
     System("Ubuntu 22.04", "jammy", _UBUNTU),
     System("Ubuntu 24.04", "noble", _UBUNTU),
 )
+
+#: For Ansible: it connects by ssh, and installs with python3-apt.
+MANAGED = System("Debian 12", "bookworm", _DEBIAN, ("openssh-server", "python3-apt", "prometheus"))
 
 #: Debian 12 has no package with the keys of Ubuntu's archive.
 _KEYS = f"{_UBUNTU}/pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb"
