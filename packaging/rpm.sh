@@ -24,11 +24,13 @@ mkdir -p build dist
 work=$(mktemp -d "$PWD/build/rpm.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
-packaging/stage.sh "$python" "$machine" "$work/stage"
+# `make release` stages once for all packages of an architecture.
+stage=${STAGE:-$work/stage}
+[ -n "${STAGE:-}" ] || packaging/stage.sh "$python" "$machine" "$stage"
 echo "Building $package with rpmbuild"
 env PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C SOURCE_DATE_EPOCH="$when" rpmbuild -bb --target "$machine" \
   --define "_topdir $work/top" --define "_rpmdir $work" --define "_rpmfilename $package" \
-  --define "version $version" --define "url $url" --define "stage $work/stage" \
+  --define "version $version" --define "url $url" --define "stage $stage" \
   --define "source $PWD/packaging/rpm" --define "_buildhost localhost" \
   --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1" \
   packaging/rpm/ssd-exporter.spec > "$work/log" 2>&1 || {

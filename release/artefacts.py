@@ -25,7 +25,7 @@ def build(source: Source, out: Path, url: str, key: str | None) -> list[Path]:
     """Builds the files of a release in a new directory; returns them.
 
     out: must not exist. It appears when all files are complete.
-    key: signs the list of the hashes and the packages for dnf; None: nothing is signed.
+    key: signs the list of the hashes; None: nothing is signed.
 
     Raises:
         ReleaseError: OUT exists, or a step fails. Nothing is left of the release then.
@@ -45,16 +45,15 @@ def build(source: Source, out: Path, url: str, key: str | None) -> list[Path]:
         _python(source, work / "source")
         for path in sorted((work / "source" / "dist").iterdir()):
             path.rename(files / path.name)
-        if key is not None:
-            Key(key, source.when).rpms(*sorted(files.glob("*.rpm")))
         _bills(source, files, work, url)
         _monitoring(source, work / "source", files)
         (files / "RELEASE-NOTES.md").write_text(source.notes)
-        if key is not None:
-            Key(key, source.when).public(files / KEY)
+        signer = None if key is None else Key(key, source.when)
+        if signer:
+            signer.public(files / KEY)
         _sums(files)
-        if key is not None:
-            Key(key, source.when).detached(files / SUMS)
+        if signer:
+            signer.detached(files / SUMS)
         files.rename(out)
     return sorted(out.iterdir())
 
@@ -65,12 +64,17 @@ def _environment(source: Source) -> dict[str, str]:
 
 def _packages(source: Source, top: Path) -> None:
     """Packages and archives, for both architectures."""
-    for script in ("deb.sh", "rpm.sh", "archive.sh"):
-        for machine in _MACHINES:
-            _say(f"packaging/{script} {machine}")
+    for machine in _MACHINES:
+        stage = top / "build" / f"stage-{machine}"
+        _say(f"packages for {machine}")
+        run(
+            *(top / "packaging" / "stage.sh", sys.executable, machine, stage),
+            environment=_environment(source),
+        )
+        for script in ("deb.sh", "rpm.sh", "archive.sh"):
             run(
                 *(top / "packaging" / script, sys.executable, machine),
-                environment=_environment(source),
+                environment={**_environment(source), "STAGE": str(stage)},
             )
 
 

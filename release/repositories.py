@@ -29,7 +29,9 @@ def apt(releases: Sequence[Path], out: Path, key: str) -> None:
 
 
 def rpm(releases: Sequence[Path], out: Path, key: str) -> None:
-    """Makes or replaces a repository for dnf and zypper with the signed rpms of directories.
+    """Makes or replaces a repository for dnf and zypper with the rpms of directories.
+
+    The copies of the packages there are signed.
 
     Raises:
         ReleaseError: there are no packages, or a program fails. The old repository stays.
@@ -68,7 +70,10 @@ def _apt(new: Path, packages: Iterable[Path], key: Key) -> None:
 
 def _rpm(new: Path, packages: Iterable[Path], key: Key) -> None:
     for package in packages:
-        shutil.copy2(package, new)
+        copy = Path(shutil.copy2(package, new))
+        built = run("rpm", "--query", "--package", "--queryformat=%{BUILDTIME}", copy)
+        # Its time is that of the build: equal packages stay equal.
+        Key(key.name, int(built)).rpm(copy)
     run("createrepo_c", "--quiet", new)
     key.detached(new / "repodata" / "repomd.xml")
 

@@ -25,14 +25,13 @@ class Key:
         """Writes and returns a copy of a text file that contains its signature."""
         return self._signed(path, target, "--clear-sign")
 
-    def rpms(self, *packages: Path) -> None:
-        """Adds a signature to each package."""
+    def rpm(self, package: Path) -> None:
+        """Adds a signature to a package for dnf."""
         time = f"--batch --faked-system-time {self.when}!"
         run(
             *("rpmsign", "--addsign", "--define", "__gpg /usr/bin/gpg"),
             *("--define", f"_gpg_name {self.name}"),
-            *("--define", f"_gpg_sign_cmd_extra_args {time}"),
-            *packages,
+            *("--define", f"_gpg_sign_cmd_extra_args {time}", package),
         )
 
     def public(self, path: Path) -> Path:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from rigs.lab.vm.cache import PROJECT
-from rigs.release.releases import NEW, OLD, Releases
-from rigs.release.systems import MANAGED
+from rigs.fresh_systems.releases import NEW, OLD, Releases
+from rigs.fresh_systems.systems import MANAGED
 from tests.systemd.machine import Machine, booted_from
 
 _ROLES = PROJECT / "packaging" / "ansible" / "roles"

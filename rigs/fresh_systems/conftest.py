@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rigs.release.releases import NEW, OLD, Releases, made
+from rigs.fresh_systems.releases import NEW, OLD, Releases, made
 
 #: Older than the commits, whose time the signatures have.
 _KEY_TIME = "20260101T000000"

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from rigs.release.conftest import new_key
-from rigs.release.releases import NEW, OLD, Releases
+from rigs.fresh_systems.conftest import new_key
+from rigs.fresh_systems.releases import NEW, OLD, Releases
 from tests.packaging.root import Root, layered
 
 _REPOSITORY = """\

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rigs.release.conftest import new_key
-from rigs.release.releases import NEW, OLD, Releases
-from rigs.release.systems import SYSTEMS, System
+from rigs.fresh_systems.conftest import new_key
+from rigs.fresh_systems.releases import NEW, OLD, Releases
+from rigs.fresh_systems.systems import SYSTEMS, System
 from tests.systemd.machine import Machine, booted_from
 from tests.systemd.units import BOTH
 

@@ -7,7 +7,7 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from rigs.release.releases import NEW, OLD, Releases, made
+from rigs.fresh_systems.releases import NEW, OLD, Releases, made
 
 
 def test_all_files_are_there(releases: Releases) -> None:
@@ -66,11 +66,16 @@ def test_the_bills_of_materials_are_valid(releases: Releases) -> None:
         assert validator.validate_str(path.read_text()) is None, path.name
 
 
-def test_the_signatures_of_the_rpms_verify(releases: Releases, tmp_path: Path) -> None:
-    files = releases.files[OLD]
+def test_the_packages_of_a_repository_are_signed(
+    releases: Releases, key: str, tmp_path: Path
+) -> None:
+    repository = releases.repository("rpm", key, OLD)
     database = ("--define", f"_dbpath {tmp_path}")
-    subprocess.run(["rpmkeys", *database, "--import", files / "ssd-exporter-key.asc"], check=True)
-    for package in files.glob("*.rpm"):
+    public = repository / "ssd-exporter-key.asc"
+    subprocess.run(["rpmkeys", *database, "--import", public], check=True)
+    packages = sorted(repository.glob("*.rpm"))
+    assert len(packages) == 2
+    for package in packages:
         done = subprocess.run(
             ["rpmkeys", *database, "--checksig", package],
             check=False,
