@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from rigs.lab.vm.cache import PROJECT
 from rigs.fresh_systems.releases import NEW, OLD, Releases
 from rigs.fresh_systems.systems import MANAGED
+from rigs.lab.vm.cache import PROJECT
 from tests.systemd.machine import Machine, booted_from
 
 _ROLES = PROJECT / "packaging" / "ansible" / "roles"

@@ -106,9 +106,9 @@ def test_an_existing_directory_is_not_touched(top: Path, tmp_path: Path) -> None
 
 
 def test_a_build_that_fails_leaves_nothing(top: Path, tmp_path: Path) -> None:
-    """The repository of this test has no packaging/deb.sh."""
+    """The repository of this test has no packaging/stage.sh."""
     out = tmp_path / "releases" / "out"
-    with pytest.raises(ReleaseError, match=r"deb\.sh"):
+    with pytest.raises(ReleaseError, match=r"stage\.sh"):
         build(source.checked(top, "1.2.3"), out, "https://example.org", None)
     assert [] == list(out.parent.iterdir())
 
