@@ -4,7 +4,7 @@ FROM debian:bookworm-slim AS build
 RUN apt-get update \
  && apt-get install -y --no-install-recommends python3-venv \
  && python3 -m venv /venv
-COPY pyproject.toml README.md CHANGELOG.md METRICS.md DESIGN.md CONTRIBUTING.md LICENSE /src/
+COPY pyproject.toml README.md CHANGELOG.md METRICS.md DESIGN.md CONTRIBUTING.md SECURITY.md LICENSE /src/
 COPY exporter /src/exporter
 COPY alerts /src/alerts
 COPY dashboards /src/dashboards
@@ -13,12 +13,12 @@ COPY systemd /src/systemd
 COPY packaging /src/packaging
 COPY container/config.toml container/health.py container/README.md /src/container/
 # Installs the same files as the packages, with the same scripts and verified hashes. Units, man
-# page and completion are not needed here.
+# pages and completions are not needed here.
 RUN /src/packaging/stage.sh /venv/bin/python "$(uname -m)" /stage \
  && /stage/install.sh --prefix=/usr --destdir=/out --python=/usr/bin/python3 \
  && rm -rf /out/etc /out/usr/lib/systemd /out/usr/lib/sysusers.d /out/usr/lib/tmpfiles.d \
-      /out/usr/lib/ssd-exporter.files /out/usr/share/man /out/usr/share/bash-completion \
-      /out/usr/share/doc \
+      /out/usr/lib/ssd-exporter.files /out/usr/share/man /out/usr/share/bash-completion /out/usr/share/zsh \
+      /out/usr/share/fish /out/usr/share/doc \
  && install -D -m 644 /src/LICENSE /out/usr/share/doc/ssd-exporter/LICENSE \
  && install -D -m 644 /src/container/config.toml /out/etc/ssd-exporter/config.toml \
  && install -D -m 755 /src/container/health.py /out/usr/bin/ssd-exporter-health \
@@ -50,6 +50,9 @@ ARG CREATED=
 LABEL org.opencontainers.image.title="ssd-exporter" \
       org.opencontainers.image.description="SSD health and I/O bottleneck monitor (Prometheus exporter)" \
       org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.url="https://example.org/ssd-exporter" \
+      org.opencontainers.image.source="https://example.org/ssd-exporter" \
+      org.opencontainers.image.documentation="https://example.org/ssd-exporter/blob/HEAD/container/README.md" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.created="${CREATED}" \

@@ -8,7 +8,10 @@ BIN    := $(VENV)/bin
 # System packages for `make run` and `make deb`, and for the tests.
 RUN_PACKAGES  := python3-venv smartmontools fio
 DEB_PACKAGES  := debhelper python3
-TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev prometheus-alertmanager chromium chromium-driver systemd systemd-container procps $(DEB_PACKAGES) groff-base docker-compose
+TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev prometheus-alertmanager chromium chromium-driver systemd systemd-container procps $(DEB_PACKAGES) groff-base docker-compose zsh fish gpg gpgv gpg-agent
+RELEASE_PACKAGES := $(DEB_PACKAGES) rpm createrepo-c apt-utils gnupg
+# Additional system packages for `make release-check`.
+CHECK_PACKAGES := $(RELEASE_PACKAGES) dnf cpio rpm2cpio mmdebstrap systemd-container curl openssh-client netcat-openbsd
 STACK_PACKAGES := prometheus prometheus-alertmanager
 # Additional system packages for `make lab`.
 LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian podman buildah runc mariadb-server sysbench
@@ -46,7 +49,7 @@ PREFIX ?= /usr/local
 BUILDER ?= docker build
 
 .DEFAULT_GOAL := help
-.PHONY: help run venv dev test system quick fuzz green check format golden docs pmm corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo engines fleet image bench clean packages test-packages deb-packages lab-packages
+.PHONY: help rpm run venv dev test system quick fuzz green check format golden docs pmm address corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo engines fleet image bench clean packages test-packages deb-packages lab-packages release-packages release apt-repo rpm-repo release-check
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -119,13 +122,29 @@ dashboards: dev  ## Regenerate dashboards/*.json; also needed after a change of 
 pmm: dev  ## Regenerate alerts/pmm/ssd-critical.yml, the critical alerts as templates of PMM, after a change of them
 	$(BIN)/python -m tests.alerts.pmm
 
+address: venv  ## Write the address of the project (Homepage in pyproject.toml) to all files that name it (ADDRESS=... sets it first)
+	@$(BIN)/python packaging/address.py $(ADDRESS)
+
 ##@ Packages
 
 deb: deb-packages venv  ## Build dist/*.deb (ARCH=aarch64 for ARM)
 	@packaging/deb.sh $(BIN)/python $(ARCH)
 
+rpm: release-packages venv  ## Build dist/*.rpm (ARCH=aarch64 for ARM)
+	@packaging/rpm.sh $(BIN)/python $(ARCH)
+
 wheelhouse: venv  ## Build dist/*.tar.gz for RHEL, Rocky and others (x86_64 and ARM)
 	@packaging/archive.sh $(BIN)/python x86_64 aarch64
+
+# The tools of `make release` are installed in the system and in .venv.
+release: release-packages $(VENV)/.installed-release  ## Build all files of a release from a tagged commit (VERSION=1.0.0 OUT=DIR, KEY=fingerprint signs them)
+	@$(BIN)/python -m release build --version='$(VERSION)' --out='$(OUT)' --key='$(KEY)'
+
+apt-repo: release-packages $(VENV)/.installed-release  ## Make a signed repository for apt (OUT=DIR KEY=fingerprint RELEASES="DIR ...")
+	@$(BIN)/python -m release apt-repo --out='$(OUT)' --key='$(KEY)' $(RELEASES)
+
+rpm-repo: release-packages $(VENV)/.installed-release  ## Make a signed repository for dnf and zypper (OUT=DIR KEY=fingerprint RELEASES="DIR ...")
+	@$(BIN)/python -m release rpm-repo --out='$(OUT)' --key='$(KEY)' $(RELEASES)
 
 image:  ## Build the container image ssd-exporter (BUILDER='podman build --format=docker', ARGS=--build-arg=FIO=no)
 	$(BUILDER) --build-arg=REVISION=$$(git rev-parse HEAD) --build-arg=CREATED=$$(git log -1 --format=%cI) -t ssd-exporter $(ARGS) .
@@ -177,6 +196,10 @@ fleet: test-packages dev  ## Compare the alerts of Prometheus and Thanos, and me
 green: test-packages dev  ## Run `make test` and `make system` RUNS times on a quiet and RUNS times on a busy machine (KIND=quiet or busy; ARGS=... for a part)
 	$(BIN)/python -m rigs.green --runs=$(RUNS) --kind=$(KIND) -- $(ARGS)
 
+release-check: dev $(VENV)/.installed-release  ## Build two releases twice, and install, upgrade, roll back and purge them on fresh systems (20 minutes)
+	@./packages.sh $(CHECK_PACKAGES)
+	$(BIN)/pytest --timeout=3600 $(ARGS) rigs/fresh_systems
+
 bench: test-packages dev  ## Measure CPU time and memory, compared with Debian's node_exporter (20 minutes; ARGS=--smart for a part)
 	$(BIN)/python -m bench $(ARGS)
 
@@ -194,6 +217,9 @@ test-packages:
 deb-packages:
 	@./packages.sh $(DEB_PACKAGES)
 
+release-packages:
+	@./packages.sh $(RELEASE_PACKAGES)
+
 lab-packages:
 	@./packages.sh $(LAB_PACKAGES)
 
@@ -209,6 +235,11 @@ $(VENV)/.installed: pyproject.toml
 	  { echo "make: cannot install the Python packages; is a package index reachable?" >&2; exit 2; }
 	@# pip compiles installed modules, but not those of an editable install. Compiling at start costs 1 MB of memory.
 	@$(BIN)/python -m compileall -q exporter
+	@touch $@
+
+$(VENV)/.installed-release: $(VENV)/.installed
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[release]' || \
+	  { echo "make: cannot install the Python packages of the release; is a package index reachable?" >&2; exit 2; }
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

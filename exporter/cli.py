@@ -170,6 +170,19 @@ def _command_parser(name: str, command: Command) -> _Parser:
     return p
 
 
+def _help_text(name: str | None) -> str:
+    """Returns the text of --help: of a command, or of the program if the name is None.
+
+    Raises:
+        ConfigError: there is no command with this name.
+    """
+    if name is None:
+        return parser().format_help()
+    if name not in COMMANDS:
+        raise _unknown_command(name)
+    return command_parser(name).format_help()
+
+
 def _add_settings(
     p: _Parser,
     flags: Mapping[str, tuple[str, str, str]],
@@ -248,13 +261,17 @@ def _reread(
 
 def _reject_unknown_command(words: Sequence[str]) -> None:
     if words and not words[0].startswith("-"):
-        near = command_help.suggestion(words[0], COMMANDS.keys())
-        raise ConfigError(
-            f"unknown command {words[0]!r}",
-            f"did you mean {near}? see ssd-exporter --help"
-            if near
-            else f"use one of {', '.join(COMMANDS)}",
-        )
+        raise _unknown_command(words[0])
+
+
+def _unknown_command(name: str) -> ConfigError:
+    near = command_help.suggestion(name, COMMANDS.keys())
+    return ConfigError(
+        f"unknown command {name!r}",
+        f"did you mean {near}? see ssd-exporter --help"
+        if near
+        else f"use one of {', '.join(COMMANDS)}",
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -314,6 +331,7 @@ def _run(argv: Sequence[str] | None) -> int:
         if registered is not None:
             command = registered.load()
             arguments = _command_parser(words[0], command).parse_args(words[1:])
+            arguments.help_text = _help_text
             if not command.reads_settings:
                 return command.run(Settings(), arguments)
             # smart-agent calls this at SIGHUP, to read the settings again.

@@ -13,8 +13,9 @@ _SUBJECTS: Mapping[str, Sequence[str]] = {
     "Drives": ("check", "top", "self-test", "forget", "merge-wear"),
     "Measurements": ("probe", "slc", "steady-state", "bench"),
     "Scheduled probes": ("enable-probes", "disable-probes"),
-    "Bug reports": ("read", "capture"),
+    "Bug reports": ("read", "capture", "version"),
     "Services": ("smart-agent",),
+    "Help": ("help",),
 }
 
 #: The columns of an output that is not a terminal.
@@ -68,6 +69,8 @@ _EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     ),
     "disable-probes": (("sudo ssd-exporter disable-probes", "undo enable-probes"),),
     "capture": (("sudo ssd-exporter capture /tmp/host", "files for a bug report"),),
+    "help": (("ssd-exporter help check", "the same as ssd-exporter check --help"),),
+    "version": (("ssd-exporter version", "the versions, for a bug report"),),
     "smart-agent": (("sudo ssd-exporter smart-agent", "as its systemd unit starts it"),),
     "top": (
         ("ssd-exporter top", "the drives, live; press ? for the keys"),

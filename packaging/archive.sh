@@ -18,7 +18,12 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 for machine in "$@"; do
   name=ssd-exporter-$version-linux-$machine
-  packaging/stage.sh "$python" "$machine" "$work/$name"
+  # `make release` stages once for all packages of an architecture.
+  if [ -n "${STAGE:-}" ]; then
+    cp -a "$STAGE" "$work/$name"
+  else
+    packaging/stage.sh "$python" "$machine" "$work/$name"
+  fi
   echo "Compressing $name.tar.gz"
   tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$when" -cf - "$name" |
     gzip -9n > "$work/$name.tar.gz"

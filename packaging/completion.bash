@@ -31,6 +31,7 @@ _ssd_exporter_fill() {
         compgen -W "$(ls -d /dev/sd?* /dev/nvme[0-9]* 2>/dev/null)" -- "$current"
       ) ;;
     '<LEVEL>') mapfile -t COMPREPLY < <(compgen -W 'debug info warning error' -- "$current") ;;
+    '<COMMAND>') mapfile -t COMPREPLY < <(compgen -W '@COMMANDS@' -- "$current") ;;
     '<FORMAT>') mapfile -t COMPREPLY < <(compgen -W 'logfmt json' -- "$current") ;;
     '<'*) COMPREPLY=() ;;
     *) mapfile -t COMPREPLY < <(compgen -W "$kind" -- "$current") ;;
@@ -40,7 +41,7 @@ _ssd_exporter_fill() {
 _ssd_exporter() {
   COMPREPLY=()
   # Bash splits words at = and :, which occur within flags.
-  local line=${COMP_LINE:0:COMP_POINT} words current previous command='' place=0 word
+  local line=${COMP_LINE:0:COMP_POINT} words current previous command='' place=0 word is_value=''
   read -ra words <<< "$line"
   [[ $line == *[[:space:]] ]] && words+=('')
   current=${words[-1]}
@@ -71,7 +72,13 @@ _ssd_exporter() {
     return
   fi
   for word in "${words[@]:2:${#words[@]}-3}"; do
-    [[ $word == -* ]] || place=$((place + 1))
+    if [[ -n $is_value ]]; then
+      is_value=
+    elif [[ $word == -* ]]; then
+      is_value=$(_ssd_exporter_value "$word")
+    else
+      place=$((place + 1))
+    fi
   done
   _ssd_exporter_fill "$(_ssd_exporter_operand "$command:$place")" "$current"
 }

@@ -23,7 +23,9 @@ mkdir -p build dist
 work=$(mktemp -d "$PWD/build/deb.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
-packaging/stage.sh "$python" "$machine" "$work/stage"
+# `make release` stages once for all packages of an architecture.
+stage=${STAGE:-$work/stage}
+[ -n "${STAGE:-}" ] || packaging/stage.sh "$python" "$machine" "$stage"
 echo "Building $package with debhelper"
 mkdir "$work/tree"
 cp -R packaging/debian "$work/tree/debian"
@@ -32,11 +34,11 @@ ssd-exporter ($version) stable; urgency=medium
 
   * See /usr/share/doc/ssd-exporter/changelog.gz.
 
- -- ssd-exporter developers <ssd-exporter@example.org>  $(LC_ALL=C date -u -R -d "@$when")
+ -- $(sed -n 's/^Maintainer: //p' packaging/debian/control)  $(LC_ALL=C date -u -R -d "@$when")
 EOF
 # PATH: debhelper needs the Perl and Python of the system. -d: packages.sh has installed the build
 # dependencies.
-(cd "$work/tree" && env PATH=/usr/sbin:/usr/bin:/sbin:/bin STAGE="$work/stage" \
+(cd "$work/tree" && env PATH=/usr/sbin:/usr/bin:/sbin:/bin STAGE="$stage" \
   SOURCE_DATE_EPOCH="$when" DEB_BUILD_OPTIONS=nocheck \
   dpkg-buildpackage --host-arch "$architecture" -us -uc -b -d) > "$work/log" 2>&1 || {
   cat "$work/log" >&2

@@ -199,8 +199,12 @@ put_settings "$here/systemd/config.toml" "$etc/ssd-exporter/config.toml"
 for file in "$here"/systemd/*.default; do
   put_settings "$file" "$etc/default/$(basename "$file" .default)"
 done
-put 644 "$here/man/ssd-exporter.1" "$share/man/man1/ssd-exporter.1"
-put 644 "$here/completion/ssd-exporter" "$share/bash-completion/completions/ssd-exporter"
+for page in "$here"/man/*.1; do
+  put 644 "$page" "$share/man/man1/${page##*/}"
+done
+put 644 "$here/completion/bash" "$share/bash-completion/completions/ssd-exporter"
+put 644 "$here/completion/zsh" "$share/zsh/site-functions/_ssd-exporter"
+put 644 "$here/completion/fish" "$share/fish/vendor_completions.d/ssd-exporter.fish"
 cp -R "$here"/share/* "$destdir$share/ssd-exporter"
 cp -R "$here"/doc/* "$destdir$share/doc/ssd-exporter"
 

@@ -34,9 +34,11 @@ echo "2/3 Building the wheel of ssd-exporter"
 "$python" -m pip install $quietly $fitting --dry-run --no-index --find-links "$out/wheels" \
   --target "$out/wheels" "$out"/wheels/ssd_exporter-*.whl
 
-echo "3/3 Generating the man page and the completion, copying alerts, dashboards and documents"
-PYTHONPATH=$top "$python" "$here/manual.py" > "$out/man/ssd-exporter.1"
-PYTHONPATH=$top "$python" "$here/completion.py" > "$out/completion/ssd-exporter"
+echo "3/3 Generating man pages and completions, copying alerts, dashboards and documents"
+PYTHONPATH=$top "$python" "$here/manual.py" "$out/man"
+for shell in bash zsh fish; do
+  PYTHONPATH=$top "$python" "$here/completion.py" "$shell" > "$out/completion/$shell"
+done
 cp -R "$top/systemd" "$out/systemd"
 cp -R "$top/alerts" "$out/share/alerts"
 mkdir "$out/share/dashboards"
@@ -47,7 +49,7 @@ cp -R "$top/docs" "$out/doc/docs"
 # No document shows these pictures, and they are larger than all other files of the package together.
 rm -rf "$out/doc/docs/pictures/matrix"
 # The documents link to these files and directories. The last two are installed beside this directory.
-cp "$top/DESIGN.md" "$top/CONTRIBUTING.md" "$out/doc"
+cp "$top/DESIGN.md" "$top/CONTRIBUTING.md" "$top/SECURITY.md" "$out/doc"
 for directory in systemd packaging container; do
   mkdir "$out/doc/$directory"
   cp "$top/$directory/README.md" "$out/doc/$directory"

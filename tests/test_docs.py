@@ -91,6 +91,8 @@ OF_OTHER_PROGRAMS = {
     *("--service-name", "--group", "--scheme", "--listen-port", "--metrics-path", "--cluster"),
     *("--environment", "--username", "--password", "--metrics-mode", "--step"),
     *("--hosts", "--seconds", "--scrape", "--engine"),
+    *("--allow-downgrades", "--configure", "--pending", "--now"),
+    *("--inventory", "--check", "--diff", "--limit", "--extra-vars"),
     "--web.enable-otlp-receiver",
     *("--pid", "--net", "--network", "--read-only", "--rm", "--volume", "--user", "--pdeathsig"),
 }

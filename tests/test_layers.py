@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "smart.polling.poller",
     },
     "commands": {
-        *("agent", "capture", "config", "drives", "linux", "measurement", "probe"),
+        *("", "agent", "capture", "config", "drives", "linux", "measurement", "probe"),
         *("programs", "reading", "report", "runtime", "smart", "top", "wear"),
     },
     # The monitor and the daemon connect everything; the command line starts it.

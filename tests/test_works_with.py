@@ -19,10 +19,10 @@ DOCUMENTS = [
 SYSTEMS = (
     *("Prometheus", "Thanos", "Mimir", "Cortex", "VictoriaMetrics", "Alertmanager", "Grafana"),
     *("OpenTelemetry", "Alloy", "PMM", "Loki", "PagerDuty", "Opsgenie"),
-    *("Nagios", "Icinga", "Checkmk", "Zabbix", "Terraform"),
+    *("Nagios", "Icinga", "Checkmk", "Zabbix", "Terraform", "Ansible"),
     *("Kubernetes", "OpenShift", "Docker", "podman", "Debian", "Ubuntu", "RHEL", "Alpine", "ARM"),
     *("smartctl", "nvme-cli", "fio", "node_exporter", "smartctl_exporter", "mysqld_exporter"),
-    *("MySQL", "MariaDB", "Percona"),
+    *("MySQL", "MariaDB", "Percona", "bash", "zsh", "fish", "GitHub"),
 )
 
 #: Named only as the work of others: the name in a pattern of a control group.

@@ -79,4 +79,6 @@ COMMANDS: Mapping[str, ListedCommand] = {
     "smart-agent": ListedCommand(
         "poll the drives for SMART data (needs privileges, uses no network)", "smart_agent"
     ),
+    "help": ListedCommand("show the flags and examples of a command", "about.help_command"),
+    "version": ListedCommand("show the versions that a bug report needs", "about.version_command"),
 }

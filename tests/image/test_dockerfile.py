@@ -20,7 +20,10 @@ else:
     import tomli as tomllib
 
 #: Labels of https://specs.opencontainers.org/image-spec/annotations/ that the image has.
-SAID = ["title", "description", "licenses", "version", "revision", "created", "base.name"]
+SAID = [
+    *("title", "description", "licenses", "url", "source", "documentation"),
+    *("version", "revision", "created", "base.name"),
+]
 
 
 def test_the_image_has_oci_labels() -> None:

@@ -176,6 +176,9 @@ def test_the_user_and_the_units_exist(installed: Root) -> None:
 def test_files_are_at_conventional_paths(installed: Root) -> None:
     for path in (
         "/usr/share/man/man1/ssd-exporter.1.gz",
+        "/usr/share/man/man1/ssd-exporter-check.1.gz",
+        "/usr/share/fish/vendor_completions.d/ssd-exporter.fish",
+        "/usr/share/zsh/vendor-completions/_ssd-exporter",
         "/usr/share/bash-completion/completions/ssd-exporter",
         "/usr/share/doc/ssd-exporter/README.md",
         "/usr/share/doc/ssd-exporter/docs/settings.md",

@@ -34,7 +34,9 @@ def stage(tmp_path: Path) -> Path:
     shutil.copytree(TOP / "systemd", made / "systemd")
     shutil.copy(TOP / "packaging" / "install.sh", made)
     (made / "man" / "ssd-exporter.1").write_text(".TH SSD-EXPORTER 1\n")
-    (made / "completion" / "ssd-exporter").write_text("complete -W x ssd-exporter\n")
+    (made / "man" / "ssd-exporter-check.1").write_text(".TH SSD-EXPORTER-CHECK 1\n")
+    for shell in ("bash", "zsh", "fish"):
+        (made / "completion" / shell).write_text(f"# completes ssd-exporter in {shell}\n")
     (made / "doc" / "README.md").write_text("# ssd-exporter\n")
     (made / "share" / "alerts" / "runbooks" / "SSD.md").write_text("do this\n")
     (made / "architecture").write_text(f"{platform.machine()}\n")
@@ -91,8 +93,11 @@ def test_all_files_are_installed(stage: Path, prefix: Path) -> None:
         "share/doc/ssd-exporter/examples/probe.conf",
         "share/doc/ssd-exporter/examples/ssd-exporter-textfile.service",
         "share/doc/ssd-exporter/examples/ssd-exporter-textfile.timer",
+        "share/fish/vendor_completions.d/ssd-exporter.fish",
+        "share/man/man1/ssd-exporter-check.1",
         "share/man/man1/ssd-exporter.1",
         "share/ssd-exporter/alerts/runbooks/SSD.md",
+        "share/zsh/site-functions/_ssd-exporter",
     } == files(prefix)
 
 

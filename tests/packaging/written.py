@@ -1,4 +1,4 @@
-"""Runs the generators of the man page and the completion script."""
+"""Runs the generators of the man pages and the completion scripts."""
 
 import os
 import sys
@@ -9,10 +9,10 @@ from tests.processes import run_program
 PACKAGING = Path(__file__).parents[2] / "packaging"
 
 
-def by(script: str) -> str:
+def by(script: str, *arguments: str | Path) -> str:
     """Output of a script."""
     return run_program(
-        [sys.executable, PACKAGING / script],
+        [sys.executable, PACKAGING / script, *arguments],
         check=True,
         env={**os.environ, "PYTHONPATH": str(PACKAGING.parent)},
     ).stdout

@@ -1,0 +1,54 @@
+"""Command line of `make release`, `make apt-repo` and `make rpm-repo`."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from release import artefacts, repositories, source
+from release.programs import ReleaseError
+
+TOP = Path(__file__).resolve().parents[1]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit status: 0, or 2 with a reason on standard error."""
+    parser = argparse.ArgumentParser(prog="python -m release", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    build = commands.add_parser("build", help="build all files of a release")
+    build.add_argument("--version", required=True, help="such as 1.0.0; the commit has its tag")
+    build.add_argument("--key", default="", help="fingerprint of the GnuPG key for signatures")
+    build.add_argument("--out", type=Path, required=True, help="new directory for the files")
+    for name, system in (("apt-repo", "apt"), ("rpm-repo", "dnf and zypper")):
+        command = commands.add_parser(name, help=f"make a signed repository for {system}")
+        command.add_argument("--key", default="", help="fingerprint of the GnuPG key")
+        command.add_argument("--out", type=Path, required=True, help="directory of the repository")
+        command.add_argument("releases", type=Path, nargs="+", help="directories of releases")
+    asked = parser.parse_args(arguments)
+    try:
+        if asked.command == "build":
+            _build(asked.version, asked.out, asked.key or None)
+        else:
+            _repository(asked.command, asked.releases, asked.out, asked.key)
+    except ReleaseError as e:
+        sys.stderr.write(f"release: {e}\n")
+        return 2
+    return 0
+
+
+def _build(version: str, out: Path, key: str | None) -> None:
+    checked = source.checked(TOP, version)
+    for path in artefacts.build(checked, out.resolve(), source.address(TOP), key):
+        sys.stdout.write(f"{path.stat().st_size:>10,}  {path.name}\n")
+    if key is None:
+        sys.stderr.write("release: nothing is signed: KEY=FINGERPRINT selects a key\n")
+
+
+def _repository(kind: str, releases: list[Path], out: Path, key: str) -> None:
+    if not key:
+        raise ReleaseError(f"{kind} requires KEY=FINGERPRINT; see gpg --list-secret-keys")
+    make = repositories.apt if kind == "apt-repo" else repositories.rpm
+    make(releases, out.resolve(), key)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Builds two releases with a test key, and installs them on fresh systems: `make release-check`."""
