@@ -25,6 +25,7 @@ from exporter.drives.smart_report import parse_report
 from exporter.io import accumulators, last_roles
 from exporter.io.baseline import Baselines
 from exporter.io.drive_events import DriveEvents
+from exporter.latency import trace_histogram
 from exporter.linux import (
     block,
     capabilities,
@@ -264,6 +265,7 @@ TARGETS: Mapping[str, Target] = {
     "softnet-stat": text(softnet_stat.parse),
     "state-file": _state,
     "state-values": _stored,
+    "trace-histogram": text(trace_histogram.parse),
     "unit-properties": text(exporter_service.parse_properties),
     "usb-rate": text(links.parse_usb_rate),
     "web-config": text(lambda words: web_config.parse(words, Path("/etc/web.yml"))),
