@@ -64,6 +64,7 @@ from tests.drives import reports
 from tests.drives.nvme_logs import pages
 from tests.drives.nvme_logs.pages import REAL_PAGES
 from tests.drives.smartctl_printing import printed
+from tests.latency import tracefs
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -392,6 +393,10 @@ EXAMPLES: Mapping[str, tuple[bytes, ...]] = {
     "process-status": (b"Uid:\t1\t1\t1\t1\nGid:\t2\t2\t2\t2\nGroups:\t3 4 \n",),
     "effective-capabilities": (b"Name:\tsmartctl\nCapEff:\t0000000000220000\n",),
     "btrfs-errors": (b"write_errs 0\nread_errs 1\nflush_errs 0\n",),
+    "trace-histogram": (
+        tracefs.table([tracefs.row(266338304, "RS", 4096, 8191, 3)]).encode(),
+        tracefs.table([tracefs.issued_row(266338304, "FF", 3)], "dev,rwbs").encode(),
+    ),
     "unit-properties": (b"ActiveState=active\nActiveEnterTimestampMonotonic=12345\n",),
     "scsi-path": (b"devices/pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda",),
     "scsi-serial-page": (b"\0\x80\0\x08  S1 2  ",),
