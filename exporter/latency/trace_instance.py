@@ -41,7 +41,8 @@ class TraceFilesystem:
     Use `opened`.
     """
 
-    def __init__(self, path: Path, descriptor: int) -> None:
+    def __init__(self, sys: Path, path: Path, descriptor: int) -> None:
+        self._sys = sys
         self.path = path
         self._descriptor = descriptor
 
@@ -55,7 +56,7 @@ class TraceFilesystem:
         """
         path = _mounted(sys)
         descriptor = _locked(sys, path / "instances")
-        return cls(path, descriptor)
+        return cls(sys, path, descriptor)
 
     def close(self) -> None:
         """Releases the lock."""
@@ -176,11 +177,13 @@ class TraceFilesystem:
     def _write(self, name: str, text: str, what: str) -> None:
         try:
             _append(self.path / name, text)
+        except PermissionError as e:
+            # A kernel that is locked down lists the files, and refuses to open them.
+            raise _denied(self._sys, self.path / name, e) from e
         except OSError as e:
             raise ConfigError(
                 f"the kernel {platform.release()} refuses {what} ({text}): {e.strerror}",
-                "it needs Linux 5.14 or later with hist triggers and free memory;"
-                " docs/latency.md lists kernels",
+                "docs/latency.md has the requirements",
             ) from e
 
 
@@ -235,7 +238,7 @@ def _mounted(sys: Path) -> Path:
 def _lacking(what: str) -> ConfigError:
     return ConfigError(
         f"the kernel {platform.release()} has no {what}",
-        "use the kernel of a distribution that has it; docs/latency.md lists them",
+        "use a kernel that has it; docs/latency.md has the requirements",
     )
 
 
@@ -279,7 +282,7 @@ def _denied(sys: Path, path: Path, e: OSError) -> ConfigError:
     lockdown = files.read_attribute(sys / "kernel" / "security" / "lockdown") or ""
     if "[confidentiality]" in lockdown:
         return ConfigError(
-            f"the kernel is locked down (confidentiality): {path} cannot be read",
+            f"the kernel is locked down (confidentiality): {path} cannot be opened",
             "boot with lockdown=integrity or without it to measure single requests",
         )
-    return ConfigError(f"{path} cannot be read: {e.strerror}", "run this command as root")
+    return ConfigError(f"{path} cannot be opened: {e.strerror}", "run this command as root")

@@ -1,10 +1,13 @@
 """The edge to tracefs: refusals, the lock, and which triggers are removed how."""
 
+import errno
 import fcntl
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,21 @@ from exporter.latency.trace_instance import TraceFilesystem
 from exporter.runtime.errors import ConfigError
 from tests.duration import wait_until
 from tests.latency.tracefs import tracefs
+
+
+@contextmanager
+def refused_open(number: int) -> Iterator[None]:
+    """The kernel refuses to open a file for writing."""
+    real = os.open
+
+    def refuse(path: Path, flags: int, *more: int) -> int:
+        if flags & os.O_WRONLY:
+            raise OSError(number, os.strerror(number))
+        return real(path, flags, *more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        yield
 
 
 def refusal(sys_: Path) -> str:
@@ -72,10 +90,23 @@ def test_a_locked_down_kernel_is_named(tmp_path: Path) -> None:
     security.mkdir(parents=True)
     path = tmp_path / "kernel" / "tracing"
     said = str(trace_instance._denied(tmp_path, path, denied))
-    assert f"{path} cannot be read: Operation not permitted; run this command as root" == said
+    assert f"{path} cannot be opened: Operation not permitted; run this command as root" == said
     (security / "lockdown").write_text("none integrity [confidentiality]\n")
     said = str(trace_instance._denied(tmp_path, path, denied))
     assert said.startswith("the kernel is locked down (confidentiality)")
+
+
+def test_a_kernel_that_lists_the_files_and_does_not_open_them_is_named(tmp_path: Path) -> None:
+    """Linux 6.1.0-56 with lockdown=confidentiality."""
+    tracing = tracefs(tmp_path)
+    security = tmp_path / "kernel" / "security"
+    security.mkdir()
+    (security / "lockdown").write_text("none integrity [confidentiality]\n")
+    opened = TraceFilesystem.opened(tmp_path)
+    (tracing / "synthetic_events").unlink()
+    with refused_open(errno.EPERM), pytest.raises(ConfigError, match=r"^the kernel is locked down"):
+        opened.create(triggers.measuring(4096))
+    opened.close()
 
 
 def test_a_refused_trigger_is_one_line_and_nothing_is_left(tmp_path: Path) -> None:
