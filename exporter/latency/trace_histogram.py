@@ -24,12 +24,14 @@ from exporter.linux import files
 from exporter.runtime.errors import Faults, Parsed, ParseError
 
 _ROW = re.compile(
-    r"\{ dev: +(\d{1,10}), (?:op|rwbs): ([A-Z]{0,8}) *(?:, lat: ~ (\d{1,20})-(\d{1,20}) )?\}"
+    r"\{ dev: +(\d{1,10})(?:, op: ([A-Z]{0,8}) *, lat: ~ (\d{1,20})-(\d{1,20}))? \}"
     r" hitcount: +(\d{1,20})",
     re.ASCII,
 )
 #: The keys of the tables that are parsed.
-_OURS = re.compile(r":keys=dev,(?:op,lat\.buckets=\d+|rwbs):", re.ASCII)
+_OURS = re.compile(
+    r":(?:keys=dev,op,lat\.buckets=\d+|name=ssd_exporter_issued:keys=dev):", re.ASCII
+)
 _TOTAL = re.compile(r" +(Hits|Dropped): (\d{1,20})", re.ASCII)
 
 _MINOR_BITS = 20
@@ -45,8 +47,9 @@ class TraceCounts:
     """What the kernel has counted in one file.
 
     histograms: the latencies, keyed by device number (``major:minor``) and the flags of the
-        request, such as "WS". They are empty for requests that were only counted.
-    counts: the numbers of requests with the same keys.
+        request, such as "WS".
+    counts: the numbers of requests with the same keys. The flags are empty for requests that were
+        only counted.
     hits: the number of counted requests.
     dropped: the number of requests that were not counted, because the map was full.
     """
@@ -102,7 +105,7 @@ def _add_row(
         faults.add(ParseError(f"hist:{number}: {line[:120]!r}"))
         return
     device, flags, low, high, count = row.groups()
-    key = device_number(int(device)), flags
+    key = device_number(int(device)), flags or ""
     counts[key] = counts.get(key, 0) + int(count)
     if low is None:
         return

@@ -63,7 +63,8 @@ _RESULT_ENTRIES = {REQUEST_EVENT: 2048, QUEUE_EVENT: 1024, REQUEUE_EVENT: 128}
 _DEVICE_ENTRIES = 512
 
 _DATA = "nr_sector > 0"
-_FLUSH = 'rwbs ~ "FF*"'
+#: The number is compared first, because a pattern takes the kernel much longer.
+_FLUSH = 'nr_sector == 0 && rwbs ~ "FF*"'
 #: No request has so many sectors: the trigger counts nothing, and prints the table of its name.
 _NEVER = "nr_sector == 4294967295"
 
@@ -88,7 +89,7 @@ def measuring(entries: int, devices: Sequence[int] = ()) -> tuple[Trigger, ...]:
     flush = _filter(_FLUSH, devices)
     issue, complete = f"{BLOCK}/{_ISSUE}", f"{BLOCK}/{_COMPLETE}"
     request = "keys=dev,sector,nr_sector"
-    name = "name=ssd_exporter_issued:keys=dev,rwbs:size=2048:pause"
+    name = "name=ssd_exporter_issued:keys=dev:size=512:pause"
     inserted = f"onmatch({BLOCK}.{_INSERT})"
     issued = f"onmatch({BLOCK}.{_ISSUE})"
     return (
@@ -131,7 +132,7 @@ def measuring(entries: int, devices: Sequence[int] = ()) -> tuple[Trigger, ...]:
             f"hist:{request}:failed=common_timestamp-$t0:{_CLOCK}"
             f":{issued}.{REQUEUE_EVENT}($failed,dev,rwbs) if {data}",
         ),
-        Trigger(issue, f"hist:{name} if {_filter(f'({_DATA} || {_FLUSH})', devices)}"),
+        Trigger(issue, f"hist:{name} if {_filter(f'({_DATA} || ({_FLUSH}))', devices)}"),
         Trigger(ISSUED, f"hist:{name} if {_NEVER}"),
         *(
             Trigger(MARKER, f'enable_hist:{BLOCK}:{event} if buf ~ "{START}*"')

@@ -395,7 +395,7 @@ EXAMPLES: Mapping[str, tuple[bytes, ...]] = {
     "btrfs-errors": (b"write_errs 0\nread_errs 1\nflush_errs 0\n",),
     "trace-histogram": (
         tracefs.table([tracefs.row(266338304, "RS", 4096, 8191, 3)]).encode(),
-        tracefs.table([tracefs.issued_row(266338304, "FF", 3)], "dev,rwbs").encode(),
+        tracefs.table([tracefs.issued_row(266338304, 3)], tracefs.ISSUED_KEYS).encode(),
     ),
     "unit-properties": (b"ActiveState=active\nActiveEnterTimestampMonotonic=12345\n",),
     "scsi-path": (b"devices/pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda",),

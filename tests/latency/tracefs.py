@@ -9,12 +9,12 @@ from exporter.latency.triggers import Trigger
 from tests.fakes import FakeClock
 
 #: What the file of each kind of trigger contains, from Linux 6.1.
-INFO = (
-    "# event histogram\n#\n# trigger info: hist:keys={keys}:vals=hitcount:size=2048 [active]\n#\n\n"
-)
+INFO = "# event histogram\n#\n# trigger info: hist:{keys}:vals=hitcount:size=2048 [active]\n#\n\n"
+
+ISSUED_KEYS = "name=ssd_exporter_issued:keys=dev"
 
 
-def table(rows: Sequence[str], keys: str = "dev,op,lat.buckets=4096", dropped: int = 0) -> str:
+def table(rows: Sequence[str], keys: str = "keys=dev,op,lat.buckets=4096", dropped: int = 0) -> str:
     """Returns the text of a table as the kernel prints it."""
     end = f"\nTotals:\n    Hits: {len(rows)}\n    Entries: {len(rows)}\n    Dropped: {dropped}\n\n"
     return INFO.format(keys=keys) + "".join(f"{row}\n" for row in rows) + end
@@ -25,9 +25,9 @@ def row(dev: int, flags: str, low: int, high: int, count: int) -> str:
     return f"{{ dev: {dev:>10}, op: {flags:<50}, lat: ~ {low}-{high} }} hitcount: {count:>10}"
 
 
-def issued_row(dev: int, flags: str, count: int) -> str:
+def issued_row(dev: int, count: int) -> str:
     """Returns a row of the issued requests."""
-    return f"{{ dev: {dev:>10}, rwbs: {flags:<50} }} hitcount: {count:>10}"
+    return f"{{ dev: {dev:>10} }} hitcount: {count:>10}"
 
 
 def tracefs(sys: Path) -> Path:
@@ -81,10 +81,8 @@ class CountingKernel:
         seconds = (self._ended or self._clock.monotonic()) - self._began
         counts = {key: int(rate * seconds) for key, rate in self._per_second.items()}
         if event == triggers.ISSUED:
-            rows = [
-                issued_row(dev, flags, n + self._stuck) for (dev, flags, _), n in counts.items()
-            ]
-            return parse(table(rows, "dev,rwbs")).value
+            rows = [issued_row(dev, n + self._stuck) for (dev, *_), n in counts.items()]
+            return parse(table(rows, ISSUED_KEYS)).value
         if event != f"synthetic/{triggers.REQUEST_EVENT}":
             return parse(table([])).value
         rows = [row(dev, f, ns, ns + 4095, n) for (dev, f, ns), n in counts.items() if n]
