@@ -15,7 +15,8 @@ _COLUMNS = _PER_DECADE * (_LAST_DECADE - _FIRST_DECADE)
 
 _LEVELS = "▁▂▃▄▅▆▇█"
 _NAMES = ("1µs", "10", "100", "1ms", "10", "100", "1s")
-_NAME_WIDTH, _OPERATION_WIDTH, _COUNT_WIDTH, _VALUE_WIDTH = 12, 19, 11, 9
+#: 80 columns have the histogram and the tail; wider terminals also the median and the number.
+_NAME_WIDTH, _OPERATION_WIDTH, _VALUE_WIDTH, _COUNT_WIDTH = 12, 13, 9, 11
 
 
 def screen(
@@ -28,19 +29,13 @@ def screen(
     height: the maximum number of lines.
     """
     scale = "".join(f"{name:<{_PER_DECADE}}" for name in _NAMES)
-    columns = ("requests", "p50", "p99", "p99.9", "max")
-    widths = (_COUNT_WIDTH, *[_VALUE_WIDTH] * 4)
-    heads = "".join(f"{name:>{width}}" for name, width in zip(columns, widths, strict=True))
+    heads = "".join(f"{name:>{_VALUE_WIDTH}}" for name in ("p99", "p99.9", "max", "p50"))
+    names = f"{'device':<{_NAME_WIDTH}}{'operation':<{_OPERATION_WIDTH}}"
     first = line(
         Span("ssd-exporter latency", Style.BOLD),
         f"  {share * 100:.0f} %, {observed_seconds:.1f} s observed; q ends it",
     )
-    head = line(
-        Span(
-            f"{'device':<{_NAME_WIDTH}}{'operation':<{_OPERATION_WIDTH}}{heads}  {scale}",
-            Style.QUIET,
-        )
-    )
+    head = line(Span(f"{names}{scale}{heads}{'requests':>{_COUNT_WIDTH}}", Style.QUIET))
     rows = [row for device in devices for row in _rows(device)]
     return [first, line(), head, *rows][:height]
 
@@ -48,15 +43,16 @@ def screen(
 def _rows(device: DeviceSummary) -> Iterator[Line]:
     for each in device.operations:
         histogram = each.device
-        shares = [PERCENTILES[name] for name in ("p50", "p99", "p99_9")]
-        values = [*(percentile(histogram, share) for share in shares), histogram.max_seconds]
+        p50, p99, p99_9 = (percentile(histogram, PERCENTILES[n]) for n in ("p50", "p99", "p99_9"))
+        values = (p99, p99_9, histogram.max_seconds, p50)
         texts = ("-" if value is None else quantity(value, "s") for value in values)
+        operation = OPERATIONS[each.operation].replace("synchronous", "sync")
         yield line(
             fitted(device.name, _NAME_WIDTH),
-            fitted(OPERATIONS[each.operation], _OPERATION_WIDTH),
-            f"{histogram.count:>{_COUNT_WIDTH},}",
+            fitted(operation, _OPERATION_WIDTH),
+            bars(histogram),
             *(f"{text:>{_VALUE_WIDTH}}" for text in texts),
-            f"  {bars(histogram)}",
+            f"{histogram.count:>{_COUNT_WIDTH},}",
         )
 
 
