@@ -16,7 +16,7 @@ _COLUMNS = _PER_DECADE * (_LAST_DECADE - _FIRST_DECADE)
 _LEVELS = "▁▂▃▄▅▆▇█"
 _NAMES = ("1µs", "10", "100", "1ms", "10", "100", "1s")
 #: 80 columns have the histogram and the tail; wider terminals also the median and the number.
-_NAME_WIDTH, _OPERATION_WIDTH, _VALUE_WIDTH, _COUNT_WIDTH = 12, 13, 9, 11
+_NAME_WIDTH, _OPERATION_WIDTH, _VALUE_WIDTH, _COUNT_WIDTH = 10, 13, 9, 11
 
 
 def screen(
