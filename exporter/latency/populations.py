@@ -1,6 +1,7 @@
 """Judges a histogram: are there two populations of requests, and do the slow ones come in bursts?
 
-Pure. docs/latency.md has the rates of hits and false results of these rules.
+Pure. The thresholds were chosen by hand; tests/latency/test_populations.py counts hits and false
+results on simulated distributions only.
 """
 
 import math
