@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 #: The commands in the order of `--help`, keyed by subject. A name that is not a command is ignored.
 _SUBJECTS: Mapping[str, Sequence[str]] = {
-    "Drives": ("check", "top", "self-test", "forget", "merge-wear"),
+    "Drives": ("check", "top", "latency", "self-test", "forget", "merge-wear"),
     "Measurements": ("probe", "slc", "steady-state", "bench"),
     "Scheduled probes": ("enable-probes", "disable-probes"),
     "Bug reports": ("read", "capture", "version"),
@@ -72,6 +72,11 @@ _EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     "help": (("ssd-exporter help check", "the same as ssd-exporter check --help"),),
     "version": (("ssd-exporter version", "the versions, for a bug report"),),
     "smart-agent": (("sudo ssd-exporter smart-agent", "as its systemd unit starts it"),),
+    "latency": (
+        ("sudo ssd-exporter latency", "all drives for 10 s, live"),
+        ("sudo ssd-exporter latency nvme0n1 --seconds 60 --once", "for a ticket"),
+        ("sudo ssd-exporter latency --json | jq '.data.devices'", "for programs"),
+    ),
     "top": (
         ("ssd-exporter top", "the drives, live; press ? for the keys"),
         ("ssd-exporter top --once", "one interval as text, for a ticket"),

@@ -43,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("config", "io", "linux", "probe", "report", "runtime", "smart"),
     },
     "top": {"config", "io", "linux", "report.formatting", "runtime"},
+    "latency": {"linux", "report", "runtime"},
     "reading": {"drives", "families", "metrics", "report", "runtime", "smart"},
     # The privileged process: no network code, and the standard library only.
     "agent": {
@@ -50,8 +51,9 @@ MAY_IMPORT: dict[str, set[str]] = {
         "smart.polling.poller",
     },
     "commands": {
-        *("", "agent", "capture", "config", "drives", "linux", "measurement", "probe"),
-        *("programs", "reading", "report", "runtime", "smart", "top", "wear"),
+        *("", "agent", "capture", "config", "drives", "io.volume_models", "latency", "linux"),
+        *("measurement", "probe", "programs", "reading", "report", "runtime", "smart", "top"),
+        "wear",
     },
     # The monitor and the daemon connect everything; the command line starts it.
     "monitor": {

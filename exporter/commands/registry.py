@@ -48,6 +48,10 @@ class ListedCommand:
 COMMANDS: Mapping[str, ListedCommand] = {
     "check": ListedCommand("show the health of every drive (also a Nagios plug-in)", "check"),
     "top": ListedCommand("show the drives live: load, latency, verdict, services", "top_command"),
+    "latency": ListedCommand(
+        "measure single requests: p99 and p99.9 per drive, without eBPF",
+        "request_latency.latency_command",
+    ),
     "read": ListedCommand(
         "show how saved output of smartctl is interpreted (for bug reports)", "read_command"
     ),

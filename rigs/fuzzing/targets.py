@@ -25,6 +25,7 @@ from exporter.drives.smart_report import parse_report
 from exporter.io import accumulators, last_roles
 from exporter.io.baseline import Baselines
 from exporter.io.drive_events import DriveEvents
+from exporter.latency import trace_histogram
 from exporter.linux import (
     block,
     capabilities,
@@ -63,6 +64,7 @@ from tests.drives import reports
 from tests.drives.nvme_logs import pages
 from tests.drives.nvme_logs.pages import REAL_PAGES
 from tests.drives.smartctl_printing import printed
+from tests.latency import tracefs
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -264,6 +266,7 @@ TARGETS: Mapping[str, Target] = {
     "softnet-stat": text(softnet_stat.parse),
     "state-file": _state,
     "state-values": _stored,
+    "trace-histogram": text(trace_histogram.parse),
     "unit-properties": text(exporter_service.parse_properties),
     "usb-rate": text(links.parse_usb_rate),
     "web-config": text(lambda words: web_config.parse(words, Path("/etc/web.yml"))),
@@ -390,6 +393,10 @@ EXAMPLES: Mapping[str, tuple[bytes, ...]] = {
     "process-status": (b"Uid:\t1\t1\t1\t1\nGid:\t2\t2\t2\t2\nGroups:\t3 4 \n",),
     "effective-capabilities": (b"Name:\tsmartctl\nCapEff:\t0000000000220000\n",),
     "btrfs-errors": (b"write_errs 0\nread_errs 1\nflush_errs 0\n",),
+    "trace-histogram": (
+        tracefs.table([tracefs.row(266338304, "RS", 4096, 8191, 3)]).encode(),
+        tracefs.table([tracefs.issued_row(266338304, 3)], tracefs.ISSUED_KEYS).encode(),
+    ),
     "unit-properties": (b"ActiveState=active\nActiveEnterTimestampMonotonic=12345\n",),
     "scsi-path": (b"devices/pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block/sda",),
     "scsi-serial-page": (b"\0\x80\0\x08  S1 2  ",),

@@ -239,6 +239,8 @@ _OTHER_OPENERS = {
     "wear/wear_database": "SQLite opens the file by its path, after `check`",
     "smart/document_directory": "the agent's directory, without links",
     "smart/nvme_log_program": "a device that smartctl has opened; it must be a device node",
+    "latency/trace_instance": "files of tracefs, which only root can change",
+    "latency/trace_guard": "/dev/null, as the standard streams of the guard",
     "probe/probe_file": "a file in a private directory that must belong to this user",
     "measurement/ownership": "directories, without links",
     "commands/probe_setup/system_files": "directories, without links",

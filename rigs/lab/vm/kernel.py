@@ -18,6 +18,8 @@ _MODULES = (
     *("ext4", "crc32c_generic", "crct10dif_generic", "9p", "9pnet_virtio", "af_packet", "unix"),
     *("nvme", "nvme_tcp", "ahci", "sd_mod", "sg", "megaraid_sas"),
     *("xhci_pci", "usb_storage", "uas", "dm_mod"),
+    # Devices with known latencies, and those above others.
+    *("null_blk", "scsi_debug", "dm_delay", "dm_flakey", "raid1", "raid0", "loop"),
 )
 
 #: Boot protocol header (Documentation/arch/x86/boot.rst).

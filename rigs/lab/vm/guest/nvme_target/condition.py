@@ -14,6 +14,7 @@ class Condition:
     bad_blocks: logical blocks that cannot be read; each try counts as a media error more.
     health_delay_seconds: how long the drive thinks before it gives its health log.
     read_delay_seconds: how long a read takes at least.
+    slow_read_every, slow_read_seconds: one of so many reads takes so much longer; 0 means none.
     log_pages: further log pages in hexadecimal, keyed by their number in decimal. Shorter ones end
         with zeros. They are listed as supported.
     listed_log_pages: log pages that are listed as supported as well, but refused.
@@ -46,6 +47,8 @@ class Condition:
     bad_blocks: tuple[int, ...] = ()
     health_delay_seconds: float = 0.0
     read_delay_seconds: float = 0.0
+    slow_read_every: int = 0
+    slow_read_seconds: float = 0.0
     log_pages: Mapping[str, str] = field(default_factory=dict)
     listed_log_pages: tuple[int, ...] = ()
     log_delays_seconds: Mapping[str, float] = field(default_factory=dict)

@@ -1,5 +1,6 @@
 """A simulated drive and its responses to commands."""
 
+import itertools
 import mmap
 import threading
 from collections.abc import Callable
@@ -37,6 +38,7 @@ class Drive:
         self._name = name
         self._data = mmap.mmap(-1, _BYTES)
         self._configuration = 0
+        self._reads = itertools.count(1)
         self._read_bytes = self._written_bytes = self._failed = self._refused = 0
 
     def serve(self, connection: Connection) -> None:
@@ -142,7 +144,10 @@ class Drive:
                 return
             self._read_bytes += size
             data = self._data[start : start + size]
-            _later(now.read_delay_seconds, lambda: connection.give(command, data))
+            delay = now.read_delay_seconds
+            if now.slow_read_every and next(self._reads) % now.slow_read_every == 0:
+                delay += now.slow_read_seconds
+            _later(delay, lambda: connection.give(command, data))
         elif command.opcode == _WRITE:
             self._written_bytes += size
             self._data[start : start + size] = command.data
