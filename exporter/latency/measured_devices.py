@@ -2,7 +2,7 @@
 
 The block layer has requests only for devices with a queue of their own. A partition uses that of
 its disk. Device mapper and md have none, except for request-based multipath: they pass each request
-on to the devices below them (seen for device mapper with Linux 6.1: no trace point of requests fires).
+on to the devices below them. For device mapper this was seen with Linux 6.1.
 """
 
 import os
