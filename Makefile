@@ -49,7 +49,7 @@ PREFIX ?= /usr/local
 BUILDER ?= docker build
 
 .DEFAULT_GOAL := help
-.PHONY: help rpm run venv dev test system quick fuzz green check format golden docs pmm address corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo engines fleet image bench clean packages test-packages deb-packages lab-packages release-packages release apt-repo rpm-repo release-check
+.PHONY: help rpm run venv dev test system quick fuzz green check format golden docs pmm address corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo gallery engines fleet image bench clean packages test-packages deb-packages lab-packages release-packages release apt-repo rpm-repo release-check
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -199,6 +199,9 @@ green: test-packages dev  ## Run `make test` and `make system` RUNS times on a q
 release-check: dev $(VENV)/.installed-release  ## Build two releases twice, and install, upgrade, roll back and purge them on fresh systems (20 minutes)
 	@./packages.sh $(CHECK_PACKAGES)
 	$(BIN)/pytest --timeout=3600 $(ARGS) rigs/fresh_systems
+
+gallery: test-packages dev  ## Put pictures of the pages, of each state, width and scheme, on one sheet in var/gallery (3 minutes; ARGS=--state="6 ill")
+	$(BIN)/python -m rigs.gallery $(ARGS)
 
 bench: test-packages dev  ## Measure CPU time and memory, compared with Debian's node_exporter (20 minutes; ARGS=--smart for a part)
 	$(BIN)/python -m bench $(ARGS)

@@ -4,6 +4,7 @@ The health problems of a drive are those of `ssd-exporter check` (`smart.drive_p
 module adds the bottleneck of the last seconds, and summarizes everything in one sentence.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -32,16 +33,11 @@ _IDLE_RATIO = 0.02
 #: out: they would contradict those for the most urgent ones.
 _MOST_ACTIONS = 2
 
-LABELS = {
-    Verdict.NONE: "no bottleneck",
-    Verdict.DEVICE: "device",
-    Verdict.THROTTLED: "throttled",
-    Verdict.CPU_SOFTIRQ: "interrupts",
-    Verdict.WRITE_CACHE: "write cache",
-    Verdict.THERMAL: "heat",
-    Verdict.LINK: "slow link",
-    Verdict.UNKNOWN: "unknown",
-}
+#: The end of a problem that names its source. The sentence leaves it out.
+_SOURCE = " (SMART self-assessment)"
+
+#: The word for each verdict. It is that of the metric, of `top` and of the dashboards.
+LABELS = {each: each.word for each in Verdict} | {Verdict.NONE: "no bottleneck"}
 
 _ACTIONS = {
     Verdict.DEVICE: "Move backups and batch jobs to a quiet hour, or a part of the load to another"
@@ -66,6 +62,9 @@ _LEADS = {
     Verdict.UNKNOWN: "Slow, cause unknown",
 }
 
+_STALLED_LEAD = "It completes no requests."
+_BOTTLENECK_LEADS = {_STALLED_LEAD, *(f"{lead}." for lead in _LEADS.values())}
+
 _SENTENCES = {
     Verdict.DEVICE: "{name} is at its limit",
     Verdict.THROTTLED: "{name} is at the limit of its provider",
@@ -82,13 +81,27 @@ def judged(
     now: DriveNow | None,
     window_seconds: float,
     services: tuple[ServiceRate, ...] = (),
+    *,
+    has_mysql: bool = False,
 ) -> DriveView:
     """Returns the drive with its status and its tasks for the operator.
 
     window_seconds: the time that the samples of `now` cover.
+    has_mysql: True if a MySQL server is known that stores data on a drive of the host. As in the
+        alerts, a bottleneck of another drive is then a warning.
     """
     todos = [
-        *(() if now is None else _bottleneck(facts, now, window_seconds, services)),
+        *(
+            ()
+            if now is None
+            else _bottleneck(
+                facts,
+                now,
+                window_seconds,
+                services,
+                Status.WARNING if has_mysql and not facts.carries_mysql else Status.CRITICAL,
+            )
+        ),
         *_health(facts),
     ]
     todos.sort(key=lambda todo: -todo.status.urgency)
@@ -122,7 +135,10 @@ def needs_attention(drive: DriveView) -> bool:
 
 
 def sentence(drives: Sequence[DriveView]) -> str:
-    """Returns one or two sentences that say whether anything is wrong on the host."""
+    """Returns one to three sentences that say whether anything is wrong on the host.
+
+    The first names the most urgent drives.
+    """
     if not drives:
         return "No drive is monitored. Check --collector.disk.device-include."
     limited = [drive for drive in in_order(drives) if drive.verdict is not Verdict.NONE]
@@ -139,12 +155,12 @@ def sentence(drives: Sequence[DriveView]) -> str:
     if len(limited) > 2:
         more = len(limited) - 2
         parts.append(f"{word(more)} more {'has' if more == 1 else 'have'} a bottleneck")
-    first = _listed(parts)
-    second = _health_sentence(drives)
+    failing = _failing(drives)
+    second = "" if failing and len(drives) == 1 else _health_sentence(drives, bool(limited))
     names = {drive.name for drive in drives}
     return " ".join(
-        f"{each if each.split(' ')[0] in names else capitalized(each)}."
-        for each in (first, second)
+        f"{each if re.split('[ :]', each)[0] in names else capitalized(each)}."
+        for each in (_listed(failing), _listed(parts), second)
         if each
     )
 
@@ -229,15 +245,20 @@ def _invalid_log(facts: DriveFacts) -> str:
 
 
 def _bottleneck(
-    facts: DriveFacts, now: DriveNow, window_seconds: float, services: Sequence[ServiceRate]
+    facts: DriveFacts,
+    now: DriveNow,
+    window_seconds: float,
+    services: Sequence[ServiceRate],
+    most: Status,
 ) -> Iterator[Todo]:
+    """Yields at most one task. most: the status of a long bottleneck."""
     if now.verdict is Verdict.NONE:
         return
     if _is_stalled(now):
         yield Todo(
-            Status.CRITICAL,
+            most,
             facts.name,
-            "It completes no requests.",
+            _STALLED_LEAD,
             f"It was stalled for {now.stalled_seconds:.0f} of the last {window_seconds:.0f} s.",
             "Read the kernel log: `journalctl -k`. Check its slot and cable.",
         )
@@ -255,7 +276,7 @@ def _bottleneck(
         if facts.carries_mysql:
             text += " MySQL stores data on it."
     yield Todo(
-        Status.CRITICAL if severe else Status.WARNING,
+        most if severe else Status.WARNING,
         facts.name,
         f"{_LEADS[now.verdict]}.",
         text.strip(),
@@ -272,7 +293,28 @@ def _culprit(services: Sequence[ServiceRate]) -> str:
     return f"{busiest.service} causes {100 * busiest.bytes / total:.0f} % of the I/O. "
 
 
-def _health_sentence(drives: Sequence[DriveView]) -> str:
+def _failing(drives: Sequence[DriveView]) -> list[str]:
+    """Returns what is critical about the health of the drives, of two of them at most."""
+    critical = [
+        drive
+        for drive in in_order(drives)
+        if drive.status is Status.CRITICAL and drive.todos[0].lead not in _BOTTLENECK_LEADS
+    ]
+    texts = []
+    for drive in critical[:2]:
+        first, _, rest = drive.todos[0].lead.rstrip(".").removesuffix(_SOURCE).partition(" ")
+        if drive.facts.is_missing:
+            texts.append(f"{drive.name} is missing")
+        elif first == "It":
+            texts.append(f"{drive.name} {rest}")
+        elif first == "Its":
+            texts.append(f"{drive.name}: its {rest}")
+        else:
+            texts.append(f"{drive.name}: {first} {rest}")
+    return texts
+
+
+def _health_sentence(drives: Sequence[DriveView], is_limited: bool) -> str:
     total = len(drives)
     missing = sum(drive.facts.is_missing for drive in drives)
     critical = sum(
@@ -290,17 +332,34 @@ def _health_sentence(drives: Sequence[DriveView]) -> str:
         return parts[0].replace("one", drives[0].name, 1)
     if parts and warned == total:
         return f"{'both' if total == 2 else f'all {word(total)}'} drives need attention"
-    return f"of {word(total)} drives, {_listed(parts)}" if parts else _healthy_sentence(drives)
+    return (
+        f"of {word(total)} drives, {_listed(parts)}"
+        if parts
+        else _healthy_sentence(drives, is_limited)
+    )
 
 
-def _healthy_sentence(drives: Sequence[DriveView]) -> str:
+def _healthy_sentence(drives: Sequence[DriveView], is_limited: bool) -> str:
+    """Returns that all drives are healthy, as far as known. Missing SMART data is no problem."""
     total = len(drives)
     unknown = sum(not drive.facts.has_smart_data for drive in drives)
     healthy = total - unknown
-    if total == 1:
-        return f"{drives[0].name} {'has no SMART data' if unknown else 'is healthy'}"
+    if total == 1 and not unknown:
+        return f"{drives[0].name} is healthy"
     if unknown == total:
-        return f"none of the {word(total)} drives has SMART data"
+        name = drives[0].name if total == 1 else "no drive"
+        calm = "" if is_limited else f"{name} has {'no' if total == 1 else 'a'} bottleneck. "
+        is_virtual = all(
+            drive.facts.smart is not None and "virtual" in drive.facts.smart.message
+            for drive in drives
+        )
+        if is_virtual:
+            return f"{calm}Virtual disks provide no SMART data"
+        return (
+            f"{calm}{capitalized(name)} provides SMART data"
+            if total > 1
+            else (f"{calm}{name} provides no SMART data")
+        )
     if unknown:
         return (
             f"{word(healthy)} of {word(total)} drives {_is(healthy)} healthy; the others have no"

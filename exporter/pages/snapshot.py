@@ -66,9 +66,14 @@ class SnapshotReader:
                 if activity.drive.leaf and name in facts
             }
         window_seconds = host.window * host.interval_seconds
+        has_mysql = any(each.carries_mysql for each in facts.values())
         drives = judgement.in_order(
             judgement.judged(
-                each, drives_now.get(name), window_seconds, sources.services.rates.get(name, ())
+                each,
+                drives_now.get(name),
+                window_seconds,
+                sources.services.rates.get(name, ()),
+                has_mysql=has_mysql,
             )
             for name, each in facts.items()
         )
@@ -156,7 +161,8 @@ class SnapshotReader:
     def _states(self, at: float, drives: Sequence[DriveFacts]) -> Iterator[str]:
         sources = self._sources
         results = [result.success for _, result in sources.collector_status.results()]
-        yield f"Collectors {sum(results)} of {len(results)}"
+        failed = len(results) - sum(results)
+        yield f"{failed} of {len(results)} collectors fail" if failed else "All collectors work"
         polled = [
             each.smart.last_success_unix_time
             for each in drives
@@ -168,12 +174,12 @@ class SnapshotReader:
         if health is not None:
             heartbeat = health.drives.heartbeat
             if health.source.polls_itself:
-                yield "SMART without agent"
+                yield "SMART read by this process"
             elif heartbeat is not None:
-                yield f"Agent seen {duration(self._age(heartbeat))} ago"
+                yield f"Agent answered {duration(self._age(heartbeat))} ago"
         surveyed = sources.survey.refreshed_at_unix_time
         if surveyed is not None:
-            yield f"Survey {duration(at - surveyed)} ago"
+            yield f"Drives and mounts listed {duration(at - surveyed)} ago"
         sampler = sources.sampler
         gaps = counted_text(sampler.gaps, "gap") if sampler.gaps else "no gaps"
         yield f"Sampled every {sampler.interval:g} s, {gaps}"

@@ -270,14 +270,23 @@ def test_a_drive_that_was_not_polled_yet_is_unknown() -> None:
     ],
     ids=["missing", "stuck", "silent of late", "silent from the first"],
 )
-def test_a_drive_that_does_not_answer_is_critical(changes: dict[str, Any], words: str) -> None:
-    assert [(Status.CRITICAL, words)] == found(None, **changes)
+def test_a_missing_drive_is_critical_and_one_that_does_not_answer_a_warning(
+    changes: dict[str, Any], words: str
+) -> None:
+    status = Status.CRITICAL if "is_missing" in changes else Status.WARNING
+    assert [(status, words)] == found(None, **changes)
+
+
+def test_a_drive_behind_a_controller_that_does_not_answer_is_critical() -> None:
+    """The kernel does not list it, so nothing else would report that it is gone."""
+    said = found(None, label="bus/0:megaraid,3", polls={"no_answer": 1}, message="No such device")
+    assert [(Status.CRITICAL, "it does not answer: No such device")] == said
 
 
 @pytest.mark.parametrize("result", ["no_answer", "killed", "unreadable", "timed_out"])
-def test_a_known_drive_is_critical_at_the_first_failed_poll(result: str) -> None:
+def test_a_known_drive_is_reported_at_the_first_failed_poll(result: str) -> None:
     said = found(None, polls={result: 1}, message="No such device")
-    assert [(Status.CRITICAL, "it does not answer: No such device")] == said
+    assert [(Status.WARNING, "it does not answer: No such device")] == said
 
 
 @pytest.mark.parametrize("result", ["no_answer", "killed", "unreadable", "timed_out"])
@@ -286,9 +295,9 @@ def test_an_address_where_no_drive_has_ever_answered_is_no_failure(result: str) 
     assert [(Status.UNKNOWN, "no drive has ever answered here: No such device")] == said
 
 
-def test_a_drive_that_was_due_and_not_polled_in_time_is_critical() -> None:
+def test_a_drive_that_was_due_and_not_polled_in_time_is_reported() -> None:
     said = found(None, polls={}, message="not within 40 s")
-    assert [(Status.CRITICAL, "it does not answer: not within 40 s")] == said
+    assert [(Status.WARNING, "it does not answer: not within 40 s")] == said
 
 
 def test_missing_rights_of_smartctl_are_no_drive_failure() -> None:
@@ -412,7 +421,7 @@ def test_a_failed_attribute_is_as_severe_as_its_meaning(name: str, status: Statu
         (changed(healthy=False), Status.CRITICAL),
         (changed(logs=logs(capacitor_health_percent=20)), None),
         (changed(logs=logs(capacitor_health_percent=19)), Status.WARNING),
-        (changed(logs=logs(capacitor_health_percent=0), plp_healthy=False), Status.CRITICAL),
+        (changed(logs=logs(capacitor_health_percent=0), plp_healthy=False), Status.WARNING),
         (changed(logs=logs(thermal_throttling_level=0)), None),
         (changed(logs=logs(thermal_throttling_level=1)), Status.WARNING),
         (changed(logs=logs(thermal_throttling_percent=30)), Status.WARNING),
@@ -422,7 +431,7 @@ def test_a_failed_attribute_is_as_severe_as_its_meaning(name: str, status: Statu
         (changed(healthy=False, critical_warnings={"read_only": True}), Status.CRITICAL),
         (changed(healthy=False, critical_warnings={"persistent_memory": True}), None),
         (changed(healthy=False, critical_warnings={"reserved_6": True}), None),
-        (changed(plp_healthy=False), Status.CRITICAL),
+        (changed(plp_healthy=False), Status.WARNING),
         (changed(plp_healthy=True), None),
         (changed(self_test=SelfTest(passed=False)), Status.WARNING),
         (changed(exit_status=0b0100_0000), None),
@@ -452,7 +461,8 @@ def test_the_low_bound_of_the_wear_out_counts(low_days: float, status: Status | 
     [
         (None, Status.WARNING, "update it"),
         (61 * 24, Status.WARNING, "update it (61 days left)"),
-        (60 * 24, Status.CRITICAL, "update it (60 days left)"),
+        (7 * 24, Status.WARNING, "update it (7 days left)"),
+        (6 * 24, Status.CRITICAL, "update it (6 days left)"),
         (1, Status.CRITICAL, "update it (1 hour left)"),
         (0, Status.CRITICAL, "update it (the time is over)"),
     ],
@@ -652,7 +662,8 @@ def test_any_drives_fit_the_width_and_one_line_of_summary(
 ) -> None:
     columns = "" if width is None else str(width)
     status, text = printed(drives, COLUMNS=columns, problem=problem)
-    assert not any(each.is_lost for each in drives) or status == Status.CRITICAL
+    assert not any(each.is_missing for each in drives) or status == Status.CRITICAL
+    assert not any(each.is_lost for each in drives) or status in (Status.WARNING, Status.CRITICAL)
     assert not problem or status in (Status.WARNING, Status.CRITICAL)
     assert status in (0, 1, 2, 3)
     first, *rest = text.split("\n")

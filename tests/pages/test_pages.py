@@ -154,10 +154,13 @@ def test_a_name_of_any_characters_links_to_its_page() -> None:
 def test_the_sentence_names_the_bottleneck_and_counts_the_rest() -> None:
     assert EVERY_HOST["one"].sentence == "nvme0n1 is healthy."
     assert EVERY_HOST["24 healthy"].sentence == "All 24 drives are healthy."
-    assert EVERY_HOST["a virtual disk"].sentence == "vda has no SMART data."
+    assert EVERY_HOST["a virtual disk"].sentence == (
+        "vda has no bottleneck. Virtual disks provide no SMART data."
+    )
     assert EVERY_HOST["most states"].sentence == (
-        "nvme1n1 is at its limit and the write cache of sda is full. Of seven drives, one is"
-        " missing, one is critical and three need attention."
+        "nvme2n1 is missing and sdc reports that it is failing. nvme1n1 is at its limit and the"
+        " write cache of sda is full. Of seven drives, one is missing, one is critical and three"
+        " need attention."
     )
     assert EVERY_HOST["one in trouble"].sentence == (
         "MySQL waits for nvme0n1: the drive is at its limit. nvme0n1 is critical."
@@ -384,9 +387,9 @@ def test_a_year_of_events_has_a_lane_for_each_kind() -> None:
     drive = next(each for each in view.drives if each.name == "sdb")
     page = Outline(drive_page(view, drive, history(), "1"))
     assert "What happened in the last year" in page.text
-    for words in ("Installed", "Power losses", "9 on 3 days", "Slowed by heat", "52 on 52"):
+    for words in ("Installed", "Power losses", "9 on 3 days", "Bottleneck: thermal", "52 on 52"):
         assert words in page.text, words
-    assert "Throttled" not in page.text
+    assert "throttled" not in page.text
     none = Outline(drive_page(view, drive, DriveHistory(), "1"))
     assert "What happened" not in none.text
 
