@@ -48,6 +48,9 @@ ARCH   ?= $(shell uname -m)
 PREFIX ?= /usr/local
 BUILDER ?= docker build
 
+# The port that ARGS selects for `make run`, if any.
+RUN_PORT = $(lastword $(subst :, ,$(filter --web.listen-address=%,$(ARGS))))
+
 .DEFAULT_GOAL := help
 .PHONY: help rpm run venv dev test system quick fuzz green check format golden docs pmm address corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo gallery engines fleet image bench clean packages test-packages deb-packages lab-packages release-packages release apt-repo rpm-repo release-check
 
@@ -59,7 +62,9 @@ help:  ## Show this help
 run: packages venv  ## Install dependencies and monitor this host on 127.0.0.1:10177 (ARGS=... for flags, PROBE_DIR=... for probes)
 	@mkdir -p var
 	@printf '[probe]\ndirectory = "%s"\nfirst_delay_seconds = 5\n' '$(abspath $(PROBE_DIR))' > var/probe.toml
-	@echo "Starting ssd-exporter; Ctrl-C stops it. Health of all drives: $(BIN)/ssd-exporter check"
+	@echo "Starting ssd-exporter; Ctrl-C stops it. In another terminal, with the same state and port:"
+	@echo "  $(BIN)/ssd-exporter check $(or $(filter --state.directory=%,$(ARGS)),--state.directory=var)"
+	@echo "  $(BIN)/ssd-exporter top $(if $(RUN_PORT),--url=http://127.0.0.1:$(RUN_PORT))"
 	@exec $(BIN)/ssd-exporter --state.directory=var $(if $(PROBE_DIR),--config.file=var/probe.toml) $(ARGS)
 
 install: venv  ## Install below PREFIX=/usr/local (DESTDIR=... for packagers)

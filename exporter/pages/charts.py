@@ -25,10 +25,10 @@ _DECADES = 1.5
 _LEAST_LIMIT = 1e-6
 
 #: The lengths of the time axis in samples. The first minutes after the start have a shorter axis.
-_SPANS = (30, 60, 120, 180, SAMPLES)
+_SPANS = (30, 60, 90, 120, 180, 240, SAMPLES)
 
 #: The number of parts of the time axis for each length.
-_PARTS = {30: 3, 60: 3, 120: 4, 180: 3, SAMPLES: 5}
+_PARTS = {30: 3, 60: 3, 90: 3, 120: 4, 180: 3, 240: 4, SAMPLES: 5}
 
 
 def span(window: int) -> int:

@@ -106,7 +106,7 @@ def time_axis(view: HostView) -> str:
     samples = charts.span(view.now.window)
     seconds = samples * view.now.interval_seconds
     parts = charts.time_parts(samples) if view.now.interval_seconds == 1 else 1
-    unit, scale = ("min", 60) if not seconds % 60 and samples != 60 else ("s", 1)
+    unit, scale = ("min", 60) if seconds % parts == 0 and not seconds / parts % 60 else ("s", 1)
     texts = "".join(
         f'<text class="{"c" if each else ""}" x="{100 * each / parts:g}%" y="12">'
         f"−{seconds * (1 - each / parts) / scale:g}{'' if each else f' {unit}'}</text>"

@@ -14,6 +14,7 @@ from exporter.io.activity import DiskActivity
 from exporter.io.drive_now import DriveNow, drive_now
 from exporter.io.sampler import Sampler
 from exporter.io.verdict import unsaturated_await_limit
+from exporter.linux import kernel
 from exporter.linux.device import Device
 from exporter.linux.topology import Topology
 from exporter.metrics.collectors import Sources
@@ -50,6 +51,8 @@ class SnapshotReader:
     def __init__(self, sources: Sources, problem: Callable[[], str]) -> None:
         self._sources = sources
         self._problem = problem
+        procfs = sources.settings.path.procfs
+        self._name = kernel.host_name(procfs) or os.uname().nodename or "localhost"
         self._system = os_release.read(sources.settings.path.rootfs)
         self._facts: tuple[float, dict[str, DriveFacts]] = (float("-inf"), {})
 
@@ -80,7 +83,7 @@ class SnapshotReader:
         todos = [*self._own_todos(), *(todo for drive in drives for todo in drive.todos)]
         todos.sort(key=lambda todo: -todo.status.urgency)
         return HostView(
-            name=os.uname().nodename or "localhost",
+            name=self._name,
             at=at,
             now=host,
             drives=tuple(drives),
@@ -255,9 +258,9 @@ def _block_facts(
     is_volume: bool,
 ) -> DriveFacts:
     found = () if drive is None else problems(drive, CheckThresholds())
-    kernel = None if device is None else device.identity
+    listed = None if device is None else device.identity
     smart = None if drive is None else drive.identity
-    vendor_model = " ".join(filter(None, (kernel.vendor, kernel.model))) if kernel else ""
+    vendor_model = " ".join(filter(None, (listed.vendor, listed.model))) if listed else ""
     link = None if device is None else device.state.link
     health = None if drive is None else drive.health
     return DriveFacts(
@@ -268,11 +271,11 @@ def _block_facts(
         has_drives_behind=is_volume,
         problems=found,
         model=(smart.model if smart else None) or vendor_model,
-        serial=(drive.serial if drive else "") or (kernel.serial if kernel else "") or "",
-        firmware=(smart.firmware if smart else None) or (kernel.firmware if kernel else "") or "",
+        serial=(drive.serial if drive else "") or (listed.serial if listed else "") or "",
+        firmware=(smart.firmware if smart else None) or (listed.firmware if listed else "") or "",
         capacity_bytes=(device.block.capacity_bytes if device else None)
         or (smart.capacity_bytes if smart else None),
-        transport=(kernel.transport if kernel else "") or "",
+        transport=(listed.transport if listed else "") or "",
         roles=() if topology is None else _roles(name, topology),
         mounts=() if topology is None else tuple(_mounts(name, topology)),
         queue=device.block.queue if device else None,
