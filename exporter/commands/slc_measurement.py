@@ -259,8 +259,9 @@ class SlcProbe:
                 warnings.append(f"{name} is a volume whose provider may cache writes")
         if warnings and not anyway:
             raise ConfigError(
-                f"the filesystem of {self._measurement.directory.path} is on {name}, and {'; '.join(warnings)}: a"
-                " drop in speed may have a cause other than an SSD's cache",
+                f"the filesystem of {self._measurement.directory.path} is on {name}:"
+                f" {'; '.join(warnings)}: a drop in speed may have a cause other than an SSD's"
+                " cache",
                 f"add --anyway, or set device.{name}.class in the configuration",
             )
         self._notes += (

@@ -185,9 +185,9 @@ def _five_minutes(drive: DriveView, now: DriveNow, view: HostView, number: int) 
         _caption("Await, ms, log scale", f"highest {value('pa', 'ms')}", _usual(now)),
         await_chart(drive.name, now, view, number),
         rows(
-            "Await and multiple of the usual one",
-            ("read", ("ra", "ms"), ("rx", "× usual")),
-            ("write", ("wa", "ms"), ("wx", "× usual")),
+            "Await and multiple of the baseline",
+            ("read", ("ra", "ms"), ("rx", "× base")),
+            ("write", ("wa", "ms"), ("wx", "× base")),
             ("flush", ("fl", "ms"), ()),
         ),
         f'<div class="axis vd">{verdict_strip(now, view, number)}</div>',
@@ -229,4 +229,4 @@ def _usual(now: DriveNow) -> str:
     else:
         limits = f"{milliseconds(now.read_limit)} ms read, {milliseconds(now.write_limit)} ms write"
     is_learned = now.read_base is not None or now.write_base is not None
-    return f"band: {'usual' if is_learned else 'usual await not learned yet'}, below {limits}"
+    return f"band: {'usual' if is_learned else 'baseline not learned yet'}, below {limits}"

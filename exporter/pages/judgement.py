@@ -196,7 +196,7 @@ def why(drive: DriveView, window: str) -> str:
         ),
         (not now.peak_bytes, "Idle."),
         (now.busy_ratio < _IDLE_RATIO, "Nearly idle."),
-        (now.read_base is now.write_base is None, "Its usual latency is not learned yet."),
+        (now.read_base is now.write_base is None, "Its baseline is not learned yet."),
     )
     return next((text for applies, text in calm if applies), "As fast as usual.")
 

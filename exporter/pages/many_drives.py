@@ -115,7 +115,7 @@ def _table(label: str, rows: str) -> str:
         ("Write<br>MB/s", "r p1"),
         ("Read<br>ms", "r p2"),
         ("Write<br>ms", "r p2"),
-        ("Await<br>× usual", "r"),
+        ("Await<br>× base", "r"),
         ("Await and verdict", "p1 sp"),
         ("Busy<br>%", "r p3"),
         ("Heat<br>°C", "r p3"),
@@ -212,4 +212,4 @@ def _summary(drives: Sequence[DriveView]) -> Iterator[str]:
     slow = [(f, d.name) for d in drives if d.now and (f := d.now.worst_factor) is not None]
     if slow:
         most, name = max(slow)
-        yield f'<span class="m">slowest {escaped(name)}, {factor(most)} × usual</span>'
+        yield f'<span class="m">slowest {escaped(name)}, {factor(most)} × base</span>'
