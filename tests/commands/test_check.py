@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.commands import check
-from exporter.commands.check_table import WIDTH, cut, printable
+from exporter.commands.check_table import WIDTH, cut, printable, short_names
 from exporter.drives.firmware import FirmwareIssue
 from exporter.drives.health import (
     AtaAttribute,
@@ -678,3 +678,28 @@ def test_any_drives_are_json(drives: list[WatchedDrive]) -> None:
     status = check.run(Answers(tuple(drives)), as_json=True, out=out)
     result = json.loads(out.getvalue())
     assert (status, len(drives)) == (result["status"], len(result["drives"]))
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["hgst-hus7260040a.json", "hgst-hus7261040a.json"], ["..0040a.json", "..1040a.json"]),
+        (["hgst-hus7260040a.long.json", "hgst-hus7261040a.long.json"], ["..0040a.lo..", None]),
+        (["hgst-hus726-0.json", "hgst-hus726-1.json"], ["..726-0.json", None]),
+        (["sda", "sda"], ["sda", "sda"]),
+    ],
+)
+def test_long_names_with_one_beginning_and_end_are_told_apart(
+    names: list[str], shown: list[str | None]
+) -> None:
+    found = short_names(names, 12)
+    assert len(set(found)) == len(set(names))
+    assert [
+        one if two is not None else None for one, two in zip(found, shown, strict=True)
+    ] == shown
+    assert all(len(each) <= 12 for each in found)
+
+
+@given(st.lists(st.text("ab-.", max_size=40), max_size=6), st.integers(8, 24))
+def test_no_short_name_is_wider_than_its_column(names: list[str], width: int) -> None:
+    assert all(len(each) <= width for each in short_names(names, width))
