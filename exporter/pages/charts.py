@@ -51,7 +51,7 @@ def top_rate(peak: float) -> float:
 def throughput_heights(column: Sequence[float], top: float, half: float) -> Iterator[float]:
     """Yields the height of each sample, 0 to `half`. top: the rate that has the full height."""
     scale = half / top
-    return (value * scale for value in column)
+    return (0.0 if value != value else value * scale for value in column)  # noqa: PLR0124  NaN
 
 
 def await_decades(*limits: float) -> tuple[int, int]:

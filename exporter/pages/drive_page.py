@@ -8,9 +8,9 @@ from exporter.pages.drive_charts import window_words
 from exporter.pages.drive_history import DriveHistory
 from exporter.pages.drive_section import mount_texts, role_text, section
 from exporter.pages.event_lanes import event_lanes
+from exporter.pages.headline import sentence
 from exporter.pages.health_list import link_text
 from exporter.pages.history_charts import cache_chart, probe_chart
-from exporter.pages.judgement import sentence
 from exporter.pages.page_texts import capitalized, day, escaped, size, titled
 from exporter.pages.smart_table import forecast, smart_section
 from exporter.pages.views import DriveFacts, DriveView, HostView

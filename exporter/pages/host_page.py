@@ -41,7 +41,8 @@ def host_strip(now: HostNow) -> str:
     """Returns the three figures of the host with their curves."""
     texts = host_texts(now)
     samples = charts.span(now.window)
-    peak = charts.top_rate(max(now.transferred, default=0.0))
+    rates = [rate for rate in now.transferred if rate == rate]  # noqa: PLR0124  NaN: no sample
+    peak = charts.top_rate(max(rates, default=0.0))
     box = f"{SAMPLES - samples} 0 {samples - 1} 28"
 
     def text(key: str) -> str:

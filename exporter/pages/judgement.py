@@ -1,17 +1,17 @@
 """Determines the status of the drives and the tasks for the operator. Pure.
 
 The health problems of a drive are those of `ssd-exporter check` (`smart.drive_problems`). This
-module adds the bottleneck of the last seconds, and summarizes everything in one sentence.
+module adds the bottleneck of the last seconds.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from exporter.io.drive_now import DriveNow
+from exporter.io.recent_activity import VERDICTS
 from exporter.io.services import OTHER, ServiceRate
 from exporter.io.verdict import Verdict
-from exporter.pages.page_texts import capitalized, word
+from exporter.pages.page_texts import capitalized, clock
 from exporter.pages.views import DriveFacts, DriveView, Todo
 from exporter.smart.drive_labels import natural_order
 from exporter.smart.drive_problems import INVALID_LOG_ACTION, Status
@@ -33,8 +33,8 @@ _IDLE_RATIO = 0.02
 #: out: they would contradict those for the most urgent ones.
 _MOST_ACTIONS = 2
 
-#: The end of a problem that names its source. The sentence leaves it out.
-_SOURCE = " (SMART self-assessment)"
+#: The longest interruption of a bottleneck, in samples.
+_MOST_GAP = 10
 
 #: The word for each verdict. It is that of the metric, of `top` and of the dashboards.
 LABELS = {each: each.word for each in Verdict} | {Verdict.NONE: "no bottleneck"}
@@ -63,17 +63,8 @@ _LEADS = {
 }
 
 _STALLED_LEAD = "It completes no requests."
-_BOTTLENECK_LEADS = {_STALLED_LEAD, *(f"{lead}." for lead in _LEADS.values())}
-
-_SENTENCES = {
-    Verdict.DEVICE: "{name} is at its limit",
-    Verdict.THROTTLED: "{name} is at the limit of its provider",
-    Verdict.CPU_SOFTIRQ: "interrupts limit {name}",
-    Verdict.WRITE_CACHE: "the write cache of {name} is full",
-    Verdict.THERMAL: "heat slows {name} down",
-    Verdict.LINK: "a slow link limits {name}",
-    Verdict.UNKNOWN: "{name} is slow for an unknown reason",
-}
+#: The leads of all tasks that are about a bottleneck.
+BOTTLENECK_LEADS = {_STALLED_LEAD, *(f"{lead}." for lead in _LEADS.values())}
 
 
 def judged(
@@ -83,12 +74,14 @@ def judged(
     services: tuple[ServiceRate, ...] = (),
     *,
     has_mysql: bool = False,
+    at: float = 0.0,
 ) -> DriveView:
     """Returns the drive with its status and its tasks for the operator.
 
     window_seconds: the time that the samples of `now` cover.
     has_mysql: True if a MySQL server is known that stores data on a drive of the host. As in the
         alerts, a bottleneck of another drive is then a warning.
+    at: the Unix time of the last sample; 0 if unknown. Then no task says since when.
     """
     todos = [
         *(
@@ -99,7 +92,8 @@ def judged(
                 now,
                 window_seconds,
                 services,
-                Status.WARNING if has_mysql and not facts.carries_mysql else Status.CRITICAL,
+                most=Status.WARNING if has_mysql and not facts.carries_mysql else Status.CRITICAL,
+                since=began_text(now, window_seconds, at) if at else "",
             )
         ),
         *_health(facts),
@@ -134,37 +128,6 @@ def needs_attention(drive: DriveView) -> bool:
     return drive.status in (Status.WARNING, Status.CRITICAL)
 
 
-def sentence(drives: Sequence[DriveView]) -> str:
-    """Returns one to three sentences that say whether anything is wrong on the host.
-
-    The first names the most urgent drives.
-    """
-    if not drives:
-        return "No drive is monitored. Check --collector.disk.device-include."
-    limited = [drive for drive in in_order(drives) if drive.verdict is not Verdict.NONE]
-    parts = [
-        f"{drive.name} completes no requests"
-        if drive.now is not None and _is_stalled(drive.now)
-        else _SENTENCES[drive.verdict].format(name=drive.name)
-        for drive in limited[:2]
-    ]
-    only = limited[0] if len(limited) == 1 else None
-    if only is not None and only.verdict is Verdict.DEVICE and only.facts.carries_mysql:
-        state = parts[0].replace(only.name, "the drive", 1)
-        parts = [f"MySQL waits for {only.name}: {state}"]
-    if len(limited) > 2:
-        more = len(limited) - 2
-        parts.append(f"{word(more)} more {'has' if more == 1 else 'have'} a bottleneck")
-    failing = _failing(drives)
-    second = "" if failing and len(drives) == 1 else _health_sentence(drives, bool(limited))
-    names = {drive.name for drive in drives}
-    return " ".join(
-        f"{each if re.split('[ :]', each)[0] in names else capitalized(each)}."
-        for each in (_listed(failing), _listed(parts), second)
-        if each
-    )
-
-
 def why(drive: DriveView, window: str) -> str:
     """Returns a sentence about the current performance of a drive; empty without I/O data.
 
@@ -175,7 +138,7 @@ def why(drive: DriveView, window: str) -> str:
         return ""
     factor = now.worst_factor or 0.0
     slower = f"; requests take {factor:.0f} times as long as usual" if factor >= 1.5 else ""
-    if now.verdict is Verdict.DEVICE and _is_stalled(now):
+    if now.verdict is Verdict.DEVICE and is_stalled(now):
         return "Requests are in flight, and none completes."
     reasons = {
         Verdict.DEVICE: f"It is busy all the time and its queue is full{slower}.",
@@ -207,7 +170,8 @@ def _status(facts: DriveFacts, todos: Sequence[Todo]) -> Status:
     return Status.OK if facts.has_smart_data else Status.UNKNOWN
 
 
-def _is_stalled(now: DriveNow) -> bool:
+def is_stalled(now: DriveNow) -> bool:
+    """Returns True if no request of the drive has completed for some seconds."""
     return now.is_stalled and now.stalled_seconds >= _STALLED_SECONDS
 
 
@@ -249,17 +213,20 @@ def _bottleneck(
     now: DriveNow,
     window_seconds: float,
     services: Sequence[ServiceRate],
+    *,
     most: Status,
+    since: str,
 ) -> Iterator[Todo]:
-    """Yields at most one task. most: the status of a long bottleneck."""
+    """Yields at most one task. most: the status of a long bottleneck. since: when it began."""
     if now.verdict is Verdict.NONE:
         return
-    if _is_stalled(now):
+    if is_stalled(now):
         yield Todo(
             most,
             facts.name,
             _STALLED_LEAD,
-            f"It was stalled for {now.stalled_seconds:.0f} of the last {window_seconds:.0f} s.",
+            f"It was stalled for {now.stalled_seconds:.0f} of the last {window_seconds:.0f} s."
+            f" {since}".rstrip(),
             "Read the kernel log: `journalctl -k`. Check its slot and cable.",
         )
         return
@@ -279,9 +246,30 @@ def _bottleneck(
         most if severe else Status.WARNING,
         facts.name,
         f"{_LEADS[now.verdict]}.",
-        text.strip(),
+        f"{text} {since}".strip(),
         _culprit(services) + _ACTIONS[now.verdict].format(name=facts.name),
     )
+
+
+def began_text(now: DriveNow, window_seconds: float, at: float) -> str:
+    """Returns since when the current bottleneck lasts; empty if the last samples do not show it.
+
+    Interruptions of less than ten samples do not count: the verdict is that of ten seconds.
+
+    at: the Unix time of the last sample.
+    """
+    code = VERDICTS.index(now.verdict)
+    place = begin = len(now.statuses)
+    while place and begin - place < _MOST_GAP:
+        place -= 1
+        if now.statuses[place] & 15 == code:
+            begin = place
+    if begin == len(now.statuses):
+        return ""
+    if not begin:
+        return "It began before the charts do."
+    seconds = (len(now.statuses) - begin) * window_seconds / len(now.statuses)
+    return f"Since {clock(at - seconds)}."
 
 
 def _culprit(services: Sequence[ServiceRate]) -> str:
@@ -291,87 +279,3 @@ def _culprit(services: Sequence[ServiceRate]) -> str:
         return ""
     busiest = max(named, key=lambda each: each.bytes)
     return f"{busiest.service} causes {100 * busiest.bytes / total:.0f} % of the I/O. "
-
-
-def _failing(drives: Sequence[DriveView]) -> list[str]:
-    """Returns what is critical about the health of the drives, of two of them at most."""
-    critical = [
-        drive
-        for drive in in_order(drives)
-        if drive.status is Status.CRITICAL and drive.todos[0].lead not in _BOTTLENECK_LEADS
-    ]
-    texts = []
-    for drive in critical[:2]:
-        first, _, rest = drive.todos[0].lead.rstrip(".").removesuffix(_SOURCE).partition(" ")
-        if drive.facts.is_missing:
-            texts.append(f"{drive.name} is missing")
-        elif first == "It":
-            texts.append(f"{drive.name} {rest}")
-        elif first == "Its":
-            texts.append(f"{drive.name}: its {rest}")
-        else:
-            texts.append(f"{drive.name}: {first} {rest}")
-    return texts
-
-
-def _health_sentence(drives: Sequence[DriveView], is_limited: bool) -> str:
-    total = len(drives)
-    missing = sum(drive.facts.is_missing for drive in drives)
-    critical = sum(
-        drive.status is Status.CRITICAL and not drive.facts.is_missing for drive in drives
-    )
-    warned = sum(drive.status is Status.WARNING for drive in drives)
-    parts = []
-    if missing:
-        parts.append(f"{word(missing)} {_is(missing)} missing")
-    if critical:
-        parts.append(f"{word(critical)} {_is(critical)} critical")
-    if warned:
-        parts.append(f"{word(warned)} {'needs' if warned == 1 else 'need'} attention")
-    if parts and total == 1:
-        return parts[0].replace("one", drives[0].name, 1)
-    if parts and warned == total:
-        return f"{'both' if total == 2 else f'all {word(total)}'} drives need attention"
-    return (
-        f"of {word(total)} drives, {_listed(parts)}"
-        if parts
-        else _healthy_sentence(drives, is_limited)
-    )
-
-
-def _healthy_sentence(drives: Sequence[DriveView], is_limited: bool) -> str:
-    """Returns that all drives are healthy, as far as known. Missing SMART data is no problem."""
-    total = len(drives)
-    unknown = sum(not drive.facts.has_smart_data for drive in drives)
-    healthy = total - unknown
-    if total == 1 and not unknown:
-        return f"{drives[0].name} is healthy"
-    if unknown == total:
-        name = drives[0].name if total == 1 else "no drive"
-        calm = "" if is_limited else f"{name} has {'no' if total == 1 else 'a'} bottleneck. "
-        is_virtual = all(
-            drive.facts.smart is not None and "virtual" in drive.facts.smart.message
-            for drive in drives
-        )
-        if is_virtual:
-            return f"{calm}Virtual disks provide no SMART data"
-        return (
-            f"{calm}{capitalized(name)} provides SMART data"
-            if total > 1
-            else (f"{calm}{name} provides no SMART data")
-        )
-    if unknown:
-        return (
-            f"{word(healthy)} of {word(total)} drives {_is(healthy)} healthy; the others have no"
-            " SMART data"
-        )
-    return f"{'both' if total == 2 else f'all {word(total)}'} drives are healthy"
-
-
-def _is(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    *first, last = parts or [""]
-    return f"{', '.join(first)} and {last}" if first else last

@@ -18,7 +18,7 @@ from exporter.linux import kernel
 from exporter.linux.device import Device
 from exporter.linux.topology import Topology
 from exporter.metrics.collectors import Sources
-from exporter.pages import judgement, os_release
+from exporter.pages import headline, judgement, os_release
 from exporter.pages.page_texts import capitalized, duration, size
 from exporter.pages.page_texts import counted as counted_text
 from exporter.pages.views import (
@@ -77,6 +77,7 @@ class SnapshotReader:
                 window_seconds,
                 sources.services.rates.get(name, ()),
                 has_mysql=has_mysql,
+                at=at,
             )
             for name, each in facts.items()
         )
@@ -90,7 +91,7 @@ class SnapshotReader:
             todos=tuple(todos),
             facts=tuple(self._host_facts(list(facts.values()))),
             states=tuple(self._states(at, list(facts.values()))),
-            sentence=judgement.sentence(drives),
+            sentence=headline.sentence(drives),
         )
 
     def _current_facts(self) -> dict[str, DriveFacts]:

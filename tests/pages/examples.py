@@ -27,7 +27,7 @@ from exporter.io.recent_activity import SAMPLES, SATURATED, VERDICTS
 from exporter.io.services import OTHER, ServiceRate
 from exporter.io.verdict import Verdict
 from exporter.linux.block import QueueSettings
-from exporter.pages import judgement
+from exporter.pages import headline, judgement
 from exporter.pages.page_texts import counted
 from exporter.pages.views import DriveFacts, HostNow, HostView, Mounted
 from exporter.smart.drive_problems import CheckThresholds, problems
@@ -197,7 +197,7 @@ def host(
     )
     has_mysql = any(each.carries_mysql for each, _, _ in drives)
     views = judgement.in_order(
-        judgement.judged(each, its, float(samples), services, has_mysql=has_mysql)
+        judgement.judged(each, its, float(samples), services, has_mysql=has_mysql, at=at)
         for each, its, services in drives
     )
     todos = sorted(
@@ -224,7 +224,7 @@ def host(
             "Sampled every 1 s, no gaps",
             "ssd-exporter 0.1.0",
         ),
-        sentence=judgement.sentence(views),
+        sentence=headline.sentence(views),
     )
 
 

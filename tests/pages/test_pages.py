@@ -399,3 +399,20 @@ def test_an_event_of_another_year_or_of_a_wrong_clock_has_no_lane() -> None:
     for wrong in (day - 366, day + 2):
         assert event_lanes([DriveEvent(wrong, EventKind.MISSING, 1)], examples.AT) == ""
     assert "last 22 Nov 2026" in event_lanes([DriveEvent(day, EventKind.MISSING, 1)], examples.AT)
+
+
+@pytest.mark.parametrize(
+    ("spans", "expected"),
+    [
+        (((112, 0),), "Since 10:00:41."),
+        # A gap of nine seconds does not end it, and one of ten does.
+        (((112, 50), (41, 0)), "Since 10:00:41."),
+        (((112, 50), (40, 0)), "Since 10:01:53."),
+        (((300, 0),), "It began before the charts do."),
+    ],
+)
+def test_a_bottleneck_says_since_when(spans: tuple[tuple[int, int], ...], expected: str) -> None:
+    load = examples.Load(40, 20, 0.3, 0.5, Verdict.DEVICE, spans)
+    now = examples.columns(load, 3, 300)
+    (todo,) = judgement.judged(facts("nvme0n1"), now, 300.0, at=examples.AT).todos
+    assert todo.text.endswith(expected)
