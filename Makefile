@@ -48,8 +48,11 @@ ARCH   ?= $(shell uname -m)
 PREFIX ?= /usr/local
 BUILDER ?= docker build
 
+# The port that ARGS selects for `make run`, if any.
+RUN_PORT = $(lastword $(subst :, ,$(filter --web.listen-address=%,$(ARGS))))
+
 .DEFAULT_GOAL := help
-.PHONY: help rpm run venv dev test system quick fuzz green check format golden docs pmm address corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo engines fleet image bench clean packages test-packages deb-packages lab-packages release-packages release apt-repo rpm-repo release-check
+.PHONY: help rpm run venv dev test system quick fuzz green check format golden docs pmm address corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo gallery engines fleet image bench clean packages test-packages deb-packages lab-packages release-packages release apt-repo rpm-repo release-check
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,7 +62,9 @@ help:  ## Show this help
 run: packages venv  ## Install dependencies and monitor this host on 127.0.0.1:10177 (ARGS=... for flags, PROBE_DIR=... for probes)
 	@mkdir -p var
 	@printf '[probe]\ndirectory = "%s"\nfirst_delay_seconds = 5\n' '$(abspath $(PROBE_DIR))' > var/probe.toml
-	@echo "Starting ssd-exporter; Ctrl-C stops it. Health of all drives: $(BIN)/ssd-exporter check"
+	@echo "Starting ssd-exporter; Ctrl-C stops it. In another terminal, with the same state and port:"
+	@echo "  $(BIN)/ssd-exporter check $(or $(filter --state.directory=%,$(ARGS)),--state.directory=var)"
+	@echo "  $(BIN)/ssd-exporter top $(if $(RUN_PORT),--url=http://127.0.0.1:$(RUN_PORT))"
 	@exec $(BIN)/ssd-exporter --state.directory=var $(if $(PROBE_DIR),--config.file=var/probe.toml) $(ARGS)
 
 install: venv  ## Install below PREFIX=/usr/local (DESTDIR=... for packagers)
@@ -199,6 +204,9 @@ green: test-packages dev  ## Run `make test` and `make system` RUNS times on a q
 release-check: dev $(VENV)/.installed-release  ## Build two releases twice, and install, upgrade, roll back and purge them on fresh systems (20 minutes)
 	@./packages.sh $(CHECK_PACKAGES)
 	$(BIN)/pytest --timeout=3600 $(ARGS) rigs/fresh_systems
+
+gallery: test-packages dev  ## Put pictures of the pages, of each state, width and scheme, on one sheet in var/gallery (3 minutes; ARGS=--state="6 ill")
+	$(BIN)/python -m rigs.gallery $(ARGS)
 
 bench: test-packages dev  ## Measure CPU time and memory, compared with Debian's node_exporter (20 minutes; ARGS=--smart for a part)
 	$(BIN)/python -m bench $(ARGS)

@@ -210,7 +210,11 @@ def settings(arguments: argparse.Namespace, default_file: Path | None = None) ->
     if path is None and default_file is not None and os.path.lexists(default_file):
         path = default_file
     if path is not None:
-        from_file = parse_record(Settings, _file(Path(path)), "", from_file)
+        values = _file(Path(path))
+        try:
+            from_file = parse_record(Settings, values, "", from_file)
+        except ConfigError as e:
+            raise ConfigError(f"{path}: {e}") from e
     flags: dict[str, Any] = {}
     for dotted, value in vars(arguments).items():
         section, _, key = dotted.partition(".")
@@ -257,6 +261,15 @@ def _reread(
             ) from None
 
     return reread
+
+
+def _as_flags(words: list[str]) -> list[str]:
+    """Returns the arguments with the usual words ``help`` and ``version`` as flags."""
+    if words[:1] == ["version"]:
+        return ["--version", *words[1:]]
+    if words[:1] == ["help"]:
+        return [*words[1:2], "--help"]
+    return words
 
 
 def _reject_unknown_command(words: Sequence[str]) -> None:
@@ -325,7 +338,7 @@ def _run(argv: Sequence[str] | None) -> int:
         # The kernel drops signals for which PID 1 has no handler. Without this handler, SIGTERM
         # would not stop a command in a container.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-    words = list(sys.argv[1:] if argv is None else argv)
+    words = _as_flags(list(sys.argv[1:] if argv is None else argv))
     registered = COMMANDS.get(words[0]) if words else None
     try:
         if registered is not None:

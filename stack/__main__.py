@@ -10,13 +10,13 @@ from pathlib import Path
 from stack import session
 from stack.configuration import configuration, notifying
 from stack.notifications import NotificationReceiver
-from stack.programs import Program, alertmanager, exporter, prometheus
+from stack.programs import Program, alertmanager, exporter, page, prometheus
 
 ROOT = Path(__file__).resolve().parents[1]
 
 _STARTED_MESSAGE = """
 Status page   http://{exporter}/   (metrics: http://{exporter}/metrics)
-Prometheus    http://{prometheus}/alerts   (all rules of alerts/; pages Graph, Targets)
+Prometheus    {alerts}   (all rules of alerts/; pages Graph, Targets)
 Alertmanager  http://{alertmanager}/   (Debian's has no web interface; list alerts with
               amtool --alertmanager.url=http://{alertmanager} alert)
 
@@ -90,6 +90,7 @@ def _started_message(programs: Sequence[Program], directory: Path) -> str:
         exporter=addresses[0],
         alertmanager=addresses[1],
         prometheus=addresses[2],
+        alerts=page(programs[2], "/alerts", "/classic/alerts"),
         directory=directory,
         rights="" if os.geteuid() == 0 else _NOT_ROOT_MESSAGE,
     )

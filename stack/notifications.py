@@ -3,7 +3,8 @@
 import http.server
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -11,6 +12,8 @@ from stack.programs import HOST, StackError
 
 #: Maximum size of a notification, in bytes.
 _MAX_BYTES = 4 << 20
+#: Notifications on the page.
+_MOST_LINES = 100
 
 
 def lines(receiver: str, document: Any) -> Iterator[str]:
@@ -32,12 +35,20 @@ class NotificationReceiver:
     """Context manager that runs an HTTP server on loopback.
 
     show: receives each line. It is called on the threads of the server.
+    front: returns the HTML of the page ``/``, which gets the last lines; None for no page.
 
     Raises:
         StackError: another program listens on the port.
     """
 
-    def __init__(self, port: int, show: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        port: int,
+        show: Callable[[str], None],
+        front: Callable[[Sequence[str]], str] | None = None,
+    ) -> None:
+        kept: deque[str] = deque(maxlen=_MOST_LINES)
+
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 size = min(int(self.headers.get("Content-Length") or 0), _MAX_BYTES)
@@ -46,10 +57,22 @@ class NotificationReceiver:
                 except ValueError:
                     document = None
                 for line in lines(self.path.strip("/"), document):
+                    kept.append(line)
                     show(line)
                 self.send_response(200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
+
+            def do_GET(self) -> None:
+                if front is None or self.path != "/":
+                    self.send_error(http.HTTPStatus.NOT_FOUND)
+                    return
+                body = front(tuple(kept)).encode("utf-8", "replace")
+                self.send_response(http.HTTPStatus.OK)
+                self.send_header("Content-Type", "text/html; charset=utf-8")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002
                 pass

@@ -91,6 +91,24 @@ class Program:
             link.close()
 
 
+def page(program: Program, *paths: str) -> str:
+    """Returns the URL of the first path that exists. Without one, it is the URL of the first path.
+
+    The packages of distributions lack some pages: Debian's Prometheus has only the classic ones.
+    """
+    for path in paths:
+        link = http.client.HTTPConnection(HOST, program.port, timeout=_RESPONSE_TIMEOUT_SECONDS)
+        try:
+            link.request("GET", path)
+            if link.getresponse().status == http.HTTPStatus.OK:
+                return f"http://{program.address}{path}"
+        except (OSError, http.client.HTTPException):
+            pass
+        finally:
+            link.close()
+    return f"http://{program.address}{paths[0]}"
+
+
 class Running:
     """A started program. If this process is killed, setpriv makes the kernel stop the program."""
 

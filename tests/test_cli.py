@@ -180,6 +180,7 @@ def test_a_mistake_in_the_file_is_one_line_too(
     assert main([f"--config.file={tmp_path / 'bad.toml'}"]) == 2
     err = capsys.readouterr().err
     assert expected in err
+    assert str(tmp_path / "bad.toml") in err
     assert [err] == err.splitlines(keepends=True)
 
 
@@ -266,9 +267,15 @@ def test_once_without_a_way_to_read_the_drives_says_so(tmp_path: Path) -> None:
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for flag, expected in (("--version", f"ssd-exporter {__version__}"), ("--help", "--once")):
+    for words, expected in (
+        ("--version", f"ssd-exporter {__version__}"),
+        ("version", f"ssd-exporter {__version__}"),
+        ("--help", "--once"),
+        ("help", "--once"),
+        ("help check", "--second-opinion"),
+    ):
         with pytest.raises(SystemExit) as raised:
-            main([flag])
+            main(words.split())
         assert raised.value.code == 0
         assert expected in capsys.readouterr().out
 

@@ -44,10 +44,10 @@ class Words:
 
 _CAUSE = {
     "none": ("no bottleneck", "green"),
-    "device": ("drive", "red"),
-    "cpu_softirq": ("CPU (interrupts)", "purple"),
+    "device": ("device", "red"),
+    "cpu_softirq": ("cpu softirq", "purple"),
     "write_cache": ("write cache", "orange"),
-    "thermal": ("heat", "dark-red"),
+    "thermal": ("thermal", "dark-red"),
     "link": ("link", "yellow"),
     "unknown": ("unknown", "blue"),
     "throttled": ("throttled", "light-orange"),

@@ -169,9 +169,35 @@ def cut(words: str, width: int) -> str:
     return f"{words[: width - 2 - right]}..{words[len(words) - right :]}"
 
 
+def short_names(names: Sequence[str], width: int) -> list[str]:
+    """Returns the names of drives, each with at most `width` characters.
+
+    Names that are equal after they were shortened in the middle, such as those of files with the
+    same beginning and type, are shown from the first character in which they differ.
+    """
+    alike: dict[str, set[str]] = {}
+    for name in names:
+        alike.setdefault(cut(name, width), set()).add(name)
+    shown = []
+    for name in names:
+        each = cut(name, width)
+        if len(alike[each]) > 1:
+            places = enumerate(zip(*alike[each], strict=False))
+            differ = next((at for at, letters in places if len({*letters}) > 1), 0)
+            each = cut_end(f"..{name[min(differ, len(name) - width + 2) :]}", width)
+        shown.append(each)
+    return shown
+
+
+def cut_end(words: str, width: int) -> str:
+    """Returns the text, shortened at the end if it is longer than `width` characters."""
+    return words if len(words) <= width else f"{words[: width - 2]}.."
+
+
 def _table(lines: Sequence[Row], colour: bool, layout: Layout) -> Iterator[str]:
     name_width = _MAX_NAME_WIDTH if layout.width >= WIDTH else _MAX_NARROW_NAME_WIDTH
-    cells = [_cells(line, name_width) for line in lines]
+    names = short_names([printable(line.drive.label) for line in lines], name_width)
+    cells = [_cells(line, name) for line, name in zip(lines, names, strict=True)]
     columns = [
         column
         for column in _COLUMNS
@@ -249,8 +275,11 @@ def _indented(status: Status, words: str, colour: bool, width: int) -> str:
     return f"    {head}\n" + "".join(f"        {line}\n" for line in more)
 
 
-def _cells(line: Row, name_width: int) -> dict[str, str]:
-    """Returns the text of each cell of a drive, keyed by the heading of the column."""
+def _cells(line: Row, name: str) -> dict[str, str]:
+    """Returns the text of each cell of a drive, keyed by the heading of the column.
+
+    name: the name of the drive as it is shown.
+    """
     drive = line.drive
     health = drive.health or DriveHealth()
     spare, celsius = health.spare_ratio, health.temperatures.get("drive")
@@ -260,7 +289,7 @@ def _cells(line: Row, name_width: int) -> dict[str, str]:
         health.power_on_seconds,
     )
     return {
-        "DRIVE": cut(printable(drive.label), name_width),
+        "DRIVE": name,
         "MODEL": printable(drive.identity.model or _UNKNOWN),
         "SIZE": _UNKNOWN if size is None else quantity(size, "B"),
         "HEALTH": _health(line),

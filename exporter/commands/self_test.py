@@ -21,6 +21,9 @@ from exporter.runtime.printable import printable, with_control_characters
 from exporter.smart.self_tests import Kind, LoggedTest, SelfTestProgress, SelfTests
 from exporter.smart.smartctl import Address, may_be_killed
 
+#: The start of smartctl's message about a device whose type it does not detect (7.3).
+_NO_TYPE = "Unable to detect device type"
+
 
 class Exit(IntEnum):
     """The exit status of the command. Mistakes in the arguments have the status 2."""
@@ -86,11 +89,21 @@ def run(
         requested: Kind = "long" if kind == "long" else "short"
         return _SelfTestRun(tests, device, requested, clock, show).follow()
     except SourceError as e:
-        show.line(f"unknown: {e}")
+        show.line(f"unknown: {_explained(str(e))}")
         return Exit.UNKNOWN
     except KeyboardInterrupt:
         show.line("interrupted before the drive confirmed the start: a test may be running")
         return Exit.UNKNOWN
+
+
+def _explained(message: str) -> str:
+    """Returns the message with the flag of this command in place of that of smartctl."""
+    if _NO_TYPE not in message:
+        return message
+    return (
+        f"{message.partition(_NO_TYPE)[0]}smartctl finds no drive there: a virtual disk has no"
+        " self-test; if it is a physical drive, name its type with --type, such as --type sat"
+    )
 
 
 def addressed(device: str, device_type: str) -> Address:

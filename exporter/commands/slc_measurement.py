@@ -248,13 +248,20 @@ class SlcProbe:
             if configured is not None and configured.class_ not in (None, DriveClass.ROTATIONAL):
                 continue
             if drive.kind is DriveClass.ROTATIONAL:
-                warnings.append(f"{name} is a rotating disk according to the kernel")
+                device = self._below.topology.devices.get(name)
+                is_virtual = device is not None and device.identity.transport == "virtio"
+                warnings.append(
+                    f"{name} is a virtual disk, whose host may cache writes"
+                    if is_virtual
+                    else f"{name} is a rotating disk according to the kernel"
+                )
             elif drive.volume:
                 warnings.append(f"{name} is a volume whose provider may cache writes")
         if warnings and not anyway:
             raise ConfigError(
-                f"{'; '.join(warnings)}: a drop in speed may have a cause other than"
-                " an SSD's cache",
+                f"the filesystem of {self._measurement.directory.path} is on {name}:"
+                f" {'; '.join(warnings)}: a drop in speed may have a cause other than an SSD's"
+                " cache",
                 f"add --anyway, or set device.{name}.class in the configuration",
             )
         self._notes += (

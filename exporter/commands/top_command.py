@@ -18,7 +18,7 @@ from exporter.runtime.clock import Clock, SystemClock
 from exporter.runtime.errors import ConfigError
 from exporter.runtime.printable import with_control_characters
 from exporter.top import layout
-from exporter.top.daemon_page import DEFAULT_URL, DaemonPage
+from exporter.top.daemon_page import DEFAULT_URL, DaemonPage, daemon_url
 from exporter.top.frame import Frame, as_json
 from exporter.top.live_host import LiveHost
 from exporter.top.screen import Screen
@@ -84,8 +84,8 @@ def _add_arguments(p: argparse.ArgumentParser) -> None:
     )
     p.add_argument(
         "--url",
-        default=DEFAULT_URL,
-        help="a running daemon, for wear, temperature and baselines; default: %(default)s",
+        help="a running daemon, for wear, temperature and baselines; default: the first"
+        f" web.listen_address of the configuration, {DEFAULT_URL} without one",
     )
 
 
@@ -97,7 +97,7 @@ def _run(settings: Settings, arguments: argparse.Namespace) -> int:
         raise ConfigError(
             f"--interval is {interval:g}", f"use {_LEAST_SECONDS:g} to {_MOST_SECONDS:g} seconds"
         )
-    daemon = DaemonPage(arguments.url)
+    daemon = DaemonPage(arguments.url or daemon_url(settings.web.listen_address[0]))
     # Problems of the sources are notes on the screen. A line of the log would destroy it.
     logging.disable(logging.CRITICAL)
     clock, out = SystemClock(), with_control_characters(sys.stdout)

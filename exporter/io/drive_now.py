@@ -21,6 +21,8 @@ class DriveNow:
     worst_await: the largest await of a second in the last minute, in seconds.
     saturated_seconds, stalled_seconds: of the last samples.
     is_stalled: True if requests were in flight in the last sample and none completed.
+    peak_bytes, peak_await: the highest rate, in bytes per second, and the longest await of a
+        sample, in seconds, of the last samples.
     is_probed: True if a probe ran on the drive in the last sample.
     read_column, …: the columns of the last samples, the oldest first; empty without I/O.
     """
@@ -43,6 +45,7 @@ class DriveNow:
     saturated_seconds: float = 0.0
     stalled_seconds: float = 0.0
     peak_bytes: float = 0.0
+    peak_await: float = 0.0
     is_probed: bool = False
     is_stalled: bool = False
     read_column: Sequence[float] = ()
@@ -107,6 +110,7 @@ def drive_now(
         saturated_seconds=counted(statuses, SATURATED) * interval_seconds,
         stalled_seconds=counted(statuses, STALLED) * interval_seconds,
         peak_bytes=max(*columns[0], *columns[1]),
+        peak_await=max(*columns[2], *columns[3]),
         is_probed=bool(statuses[-1] & PROBED),
         is_stalled=bool(statuses[-1] & STALLED),
         read_column=columns[0],

@@ -41,6 +41,11 @@ class Verdict(str, Enum):
     THROTTLED = "throttled"
     UNKNOWN = "unknown"
 
+    @property
+    def word(self) -> str:
+        """The word of the verdict for people, such as ``write cache``: the value with spaces."""
+        return self.value.replace("_", " ")
+
 
 @dataclass(frozen=True, slots=True)
 class AwaitLimits:

@@ -8,7 +8,7 @@ from typing import Any
 from exporter.config.settings import Settings
 from exporter.io import survey
 from exporter.io.drive import Drive
-from exporter.linux import files, topology
+from exporter.linux import kernel, topology
 from exporter.linux.topology import Topology
 from exporter.measurement import figures
 from exporter.measurement.session import Measurement
@@ -55,7 +55,7 @@ def measured_drives(measurement: Measurement, settings: Settings) -> MeasuredDri
         host,
         {leaf: known[leaf] for leaf in location.leaves if leaf in known},
         None if device is None else device.block.capacity_bytes,
-        files.read_attribute(paths.procfs / "sys" / "kernel" / "hostname") or "",
+        kernel.host_name(paths.procfs),
     )
 
 

@@ -14,26 +14,104 @@ from exporter.io.verdict import Verdict
 #: look busy.
 MIN_PEAK = 10e6
 
-#: The awaits of a chart reach from 1/8 to 8 times the limit for slow requests, on a log scale.
-_OCTAVES = 3
-_LEAST_RATIO = 1e-9
+#: The height of the charts of a drive, in units of their own.
+HEIGHT = 100.0
+
+#: The scale of the await reaches at least this number of decades below and above the limits for
+#: slow requests. A healthy drive has a tenth of its limit, and an ill one thirty times it.
+_DECADES = 1.5
+
+#: The smallest limit of a scale, in seconds. The kernel's counters have a resolution of 1 ms.
+_LEAST_LIMIT = 1e-6
+
+#: The lengths of the time axis in samples. The first minutes after the start have a shorter axis.
+_SPANS = (30, 60, 90, 120, 180, 240, SAMPLES)
+
+#: The number of parts of the time axis for each length.
+_PARTS = {30: 3, 60: 3, 90: 3, 120: 4, 180: 3, 240: 4, SAMPLES: 5}
 
 
-def throughput_heights(column: Sequence[float], peak: float, half: float) -> Iterator[float]:
-    """Yields the height of each sample, 0 to `half`. peak: the rate that has the full height."""
-    scale = half / max(peak, MIN_PEAK)
-    return (value * scale for value in column)
+def span(window: int) -> int:
+    """Returns the number of samples on the time axis. window: the number that is available."""
+    return next((each for each in _SPANS if window <= each), SAMPLES)
 
 
-def await_heights(column: Sequence[float], limit: float, half: float) -> Iterator[float]:
-    """Yields the height of each sample, 0 to `half`. An await equal to `limit` has half of it."""
-    scale = half / (2 * _OCTAVES)
-    for value in column:
+def time_parts(samples: int) -> int:
+    """Returns the number of equal parts of a time axis of this length."""
+    return _PARTS[samples]
+
+
+def top_rate(peak: float) -> float:
+    """Returns the top of a throughput scale: 1, 2 or 5 times a power of ten, at least `peak`."""
+    wanted = max(peak, MIN_PEAK)
+    power = 10.0 ** math.floor(math.log10(wanted))
+    return next((power * each for each in (1, 2, 5) if wanted <= power * each), power * 10)
+
+
+def throughput_heights(column: Sequence[float], top: float, half: float) -> Iterator[float]:
+    """Yields the height of each sample, 0 to `half`. top: the rate that has the full height."""
+    scale = half / top
+    return (0.0 if value != value else value * scale for value in column)  # noqa: PLR0124  NaN
+
+
+def await_decades(*limits: float) -> tuple[int, int]:
+    """Returns the scale of an await chart: the powers of ten of its lowest and highest value.
+
+    limits: the smallest awaits that count as slow, in seconds.
+    """
+    return (
+        math.floor(math.log10(max(min(limits), _LEAST_LIMIT)) - _DECADES),
+        math.ceil(math.log10(max(*limits, _LEAST_LIMIT)) + _DECADES),
+    )
+
+
+def await_y(seconds: float, decades: tuple[int, int]) -> float:
+    """Returns the place of an await on its scale: 0 is the top. Other values are at the edges."""
+    low, high = decades
+    share = (math.log10(seconds) - low) / (high - low)
+    return HEIGHT * (1 - min(max(share, 0.0), 1.0))
+
+
+def line(column: Sequence[float], decades: tuple[int, int]) -> str:
+    """Returns the path of an await curve. It has gaps where no request completed (value 0)."""
+    x = SAMPLES - len(column)
+    parts: list[str] = []
+    before: str | None = None
+    skipped: int | None = None
+    length = 0
+    for value in (*column, 0.0):
         if value <= 0:
-            yield 0.0
+            if skipped is not None:
+                parts.append(f" {skipped} {before}")
+            if length == 1:
+                parts.append("h.5")  # a single sample would have no length
+            before, skipped, length = None, None, 0
         else:
-            octaves = math.log2(max(value / limit, _LEAST_RATIO)) + _OCTAVES
-            yield min(max(octaves * scale, 0.0), half)
+            y = f"{await_y(value, decades):.1f}".removesuffix(".0")
+            if y == before:
+                skipped = x
+            else:
+                if skipped is not None:
+                    parts.append(f" {skipped} {before}")
+                parts.append(f"{'M' if before is None else ' '}{x} {y}")
+                before, skipped = y, None
+            length += 1
+        x += 1
+    return "".join(parts) or "M0 100"
+
+
+def cuts(columns: Sequence[Sequence[float]], decades: tuple[int, int]) -> str:
+    """Returns the path of the marks at the top of an await chart, where a value is above it."""
+    top, first = 10.0 ** decades[1], SAMPLES - max(map(len, columns))
+    parts, begin = [], None
+    for x, values in enumerate((*zip(*columns, strict=True), (0.0,)), first):
+        is_cut = max(values) > top
+        if is_cut and begin is None:
+            begin = x
+        elif not is_cut and begin is not None:
+            parts.append(f"M{begin} 0H{x}")
+            begin = None
+    return "".join(parts) or "M0 0"
 
 
 def ratio_heights(column: Sequence[float], height: float) -> Iterator[float]:

@@ -4,7 +4,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 
-from exporter.pages import live_texts
+from exporter.pages import charts, live_texts
 from exporter.pages.drive_section import LEVELS, WORDS, link_to, symbol
 from exporter.pages.page_texts import clock, escaped, titled
 from exporter.pages.views import HostView, Todo
@@ -14,8 +14,6 @@ _SYMBOLS = """<svg class="sr" aria-hidden="true" width="0" height="0"><defs>
 <symbol id="warn" viewBox="0 0 12 12"><path d="M6 .8L12 11.2H0z"/></symbol>
 <symbol id="ok" viewBox="0 0 12 12"><path d="M4.4 10.2L.7 6.5l1.4-1.4 2.3 2.3L9.9 1.9l1.4 1.4z"/>
 </symbol><symbol id="unk" viewBox="0 0 12 12"><path d="M1 5h10v2H1z"/></symbol>
-<clipPath id="over"><path d="M0-9h300v21H0zM0 36h300v30H0z"/></clipPath>
-<clipPath id="over1"><path d="M0-9h300v17H0zM0 24h300v30H0z"/></clipPath>
 <pattern id="hatch" width="4" height="4" patternUnits="userSpaceOnUse"><path class="h0"
  d="M0 0h4v4H0z"/><path class="h1" d="M0 0h2v4H0z"/></pattern></defs></svg>"""
 
@@ -41,7 +39,10 @@ def document(
         f'<script src="/page.js?v={assets}" defer></script></head>'
         f'<body data-drive="{escaped(drive)}"><a class="sr skip" href="#main">Skip to the content'
         f"</a>{_SYMBOLS}"
-        f'<header class="top">{heading}<div class="live">'
+        '<header class="top"><span class="brand"><svg class="logo" viewBox="0 0 24 16"'
+        ' aria-hidden="true"><path d="M1 2.5h22v11H1zM4 8h4l2-3 3 6 2-3h5"/></svg>'
+        "ssd-exporter</span>"
+        f'{heading}<div class="live">'
         '<span class="ns">reload for newer values</span>'
         '<span class="dot" hidden>live</span>'
         f'<span>as of <time class="clk" datetime="{utc}">{clock(view.at)}</time></span>'
@@ -59,9 +60,11 @@ def state_of(view: HostView) -> int:
             (
                 *(drive.name, drive.status, drive.verdict, len(drive.todos)),
                 len(live_texts.service_rows(drive.services)),
+                drive.now and charts.await_decades(drive.now.read_limit, drive.now.write_limit),
             )
             for drive in view.drives
         ],
+        charts.span(view.now.window),
         [(todo.drive, todo.lead) for todo in view.todos if not todo.drive],
     )
     return zlib.crc32(repr(state).encode("utf-8", "backslashreplace"))

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 from exporter.io.verdict import Verdict
 from exporter.pages.document import document, todo_table
+from exporter.pages.drive_charts import window_words
 from exporter.pages.drive_history import DriveHistory
 from exporter.pages.drive_section import mount_texts, role_text, section
 from exporter.pages.event_lanes import event_lanes
+from exporter.pages.headline import sentence
 from exporter.pages.health_list import link_text
 from exporter.pages.history_charts import cache_chart, probe_chart
-from exporter.pages.judgement import sentence
 from exporter.pages.page_texts import capitalized, day, escaped, size, titled
 from exporter.pages.smart_table import forecast, smart_section
 from exporter.pages.views import DriveFacts, DriveView, HostView
@@ -57,7 +58,7 @@ def drive_page(view: HostView, drive: DriveView, history: DriveHistory, assets: 
 
 
 def _now(view: HostView, drive: DriveView) -> str:
-    note = "last five minutes, one point a second · reads up, writes down"
+    note = f"{window_words(view)}, one point a second"
     return titled("nw", "Now", note if drive.now is not None else "", section(drive, view, 0))
 
 

@@ -7,6 +7,12 @@ from exporter.io.drive_now import DriveNow
 from exporter.io.services import ServiceRate
 from exporter.io.verdict import Verdict
 from exporter.pages import charts, judgement
+from exporter.pages.drive_charts import (
+    await_chart,
+    throughput_chart,
+    time_axis,
+    verdict_strip,
+)
 from exporter.pages.health_list import health_list
 from exporter.pages.live_texts import drive_texts, service_rows, slow_keys
 from exporter.pages.page_texts import (
@@ -14,7 +20,6 @@ from exporter.pages.page_texts import (
     day,
     duration,
     escaped,
-    megabytes,
     milliseconds,
     whole_percent,
 )
@@ -38,8 +43,6 @@ _ROLES = {
     "mysql-relaylog": "MySQL relay log",
     "mysql-tmp": "MySQL temporary files",
 }
-
-_HALF = 24.0
 
 
 def section(drive: DriveView, view: HostView, number: int) -> str:
@@ -145,15 +148,10 @@ def _five_minutes(drive: DriveView, now: DriveNow, view: HostView, number: int) 
     name, key = escaped(drive.name), f"d{number}"
     texts = drive_texts(key, now)
     slow = set(slow_keys(key, now))
-    samples = len(now.statuses)
-    grid = '<path class="gl" d="M60 0V48M120 0V48M180 0V48M240 0V48"/>'
-    chart = '<svg class="ch" viewBox="0 0 299 48" preserveAspectRatio="none" role="img"'
 
-    def curve(column: str, heights: Iterator[float], sign: int) -> str:
-        shape = charts.area(heights, samples, _HALF, sign) if samples else "M0 24L299 24Z"
-        return f'<path id="{column}{number}" d="{shape}"/>'
-
-    def cell(field: str, unit: str, unit_field: str = "") -> str:
+    def cell(field: str = "", unit: str = "", unit_field: str = "") -> str:
+        if not field:
+            return "<td></td>"
         key_of = f"{key}:{field}"
         over = (
             ' class="x over"' if key_of in slow else ' class="x"' if field in ("rx", "wx") else ""
@@ -162,84 +160,48 @@ def _five_minutes(drive: DriveView, now: DriveNow, view: HostView, number: int) 
         mark = f' data-k="{key}:{unit_field}"' if unit_field else ""
         return f'<td{over}><b data-k="{key_of}">{texts[key_of]}</b> <i{mark}>{shown}</i></td>'
 
-    def rows(what: str, *fields: tuple[tuple[str, str, str], tuple[str, str, str]]) -> str:
+    def rows(what: str, *fields: tuple[str, tuple[str, ...], tuple[str, ...]]) -> str:
         lines = "".join(
-            f'<tr><th scope="row">{row}</th>{cell(*one)}{cell(*two)}</tr>'
-            for row, (one, two) in zip(("read", "write"), fields, strict=True)
+            f'<tr><th scope="row"><em class="k{row}"></em>{row}</th>{cell(*one)}{cell(*two)}</tr>'
+            for row, one, two in fields
         )
         return f'<table class="n" aria-label="{what} of {name} now">{lines}</table>'
 
-    peak = max(now.peak_bytes, charts.MIN_PEAK)
-    throughput = (
-        f'{chart} aria-label="Throughput of {name}: reads now {megabytes(now.read_bytes)} MB/s,'
-        f' writes {megabytes(now.written_bytes)} MB/s">{grid}'
-        f"{curve('a', charts.throughput_heights(now.read_column, peak, _HALF), -1)}"
-        f"{curve('b', charts.throughput_heights(now.written_column, peak, _HALF), 1)}"
-        '<path class="ax" d="M0 24H299"/></svg>'
-    )
-    awaits = (
-        f'{chart} aria-label="Await of {name} against its limit for slow requests: reads'
-        f' {milliseconds(now.read_await)} ms, writes {milliseconds(now.write_await)} ms">'
-        f'<path class="bd" d="M0 12h299v24H0z"/>{grid}'
-        f"{curve('r', charts.await_heights(now.read_await_column, now.read_limit, _HALF), -1)}"
-        f"{curve('w', charts.await_heights(now.write_await_column, now.write_limit, _HALF), 1)}"
-        f'<g class="hot" clip-path="url(#over)"><use href="#r{number}"/>'
-        f'<use href="#w{number}"/></g><path class="ax" d="M0 24H299"/></svg>'
-    )
-    shown_peak = f'peak <span data-k="{key}:pk">{texts[f"{key}:pk"]}</span> MB/s'
+    def value(field: str, unit: str) -> str:
+        return f'<span data-k="{key}:{field}">{texts[f"{key}:{field}"]}</span> {unit}'
+
+    window = view.now.window * view.now.interval_seconds
     parts = [
-        _caption("Throughput", shown_peak),
-        throughput,
+        '<div class="pl">',
+        _caption("Throughput, MB/s", f"highest {value('pk', 'MB/s')}"),
+        throughput_chart(drive.name, now, view, number),
         rows(
-            "Throughput",
-            (("rb", "MB/s", ""), ("ro", "", "ru")),
-            (("wb", "MB/s", ""), ("wo", "", "wu")),
+            "Throughput and use",
+            ("read", ("rb", "MB/s"), ("ro", "", "ru")),
+            ("write", ("wb", "MB/s"), ("wo", "", "wu")),
+            ("busy", ("bz", "%"), ("qd", "queued")),
         ),
-        _caption("Await", _usual(now)),
-        awaits,
+        f'<div class="axis">{time_axis(view)}</div></div><div class="pl">',
+        _caption("Await, ms, log scale", f"highest {value('pa', 'ms')}", _usual(now)),
+        await_chart(drive.name, now, view, number),
         rows(
             "Await and multiple of the baseline",
-            (("ra", "ms", ""), ("rx", "× base", "")),
-            (("wa", "ms", ""), ("wx", "× base", "")),
+            ("read", ("ra", "ms"), ("rx", "× base")),
+            ("write", ("wa", "ms"), ("wx", "× base")),
+            ("flush", ("fl", "ms"), ()),
         ),
-        _caption("Verdict"),
-        verdict_strip(now, view, number),
-        _AXIS if view.now.interval_seconds == 1 else "",
-        _facts(texts, key, view),
+        f'<div class="axis vd">{verdict_strip(now, view, number)}</div>',
+        f'<p class="s sum">saturated {value("sa", "s")}, stalled {value("st", "s")},',
+        f" of {window:.0f} s</p></div>",
+        f'<p class="rd" id="q{number}"></p>',
         services(drive.services, number),
     ]
     return f'<div class="now">{"".join(parts)}</div>'
 
 
-_AXIS = (
-    '<svg class="tk" aria-hidden="true"><text y="12">−5 min</text>'
-    '<text x="20%" y="12" class="c">−4</text><text x="40%" y="12" class="c">−3</text>'
-    '<text x="60%" y="12" class="c">−2</text><text x="80%" y="12" class="c">−1</text>'
-    '<text x="100%" y="12" class="e">now</text></svg>'
-)
-
-
-def _caption(name: str, note: str = "") -> str:
-    return f'<div class="cap"><b>{name}</b><span>{note}</span></div><div class="cap p1"></div>'
-
-
-def verdict_strip(now: DriveNow, view: HostView, number: int, *, with_key: bool = True) -> str:
-    """Returns the strip with the bottlenecks of the last five minutes, and its legend."""
-    lasted = charts.seconds_by_verdict(now.statuses, view.now.interval_seconds)
-    words = [f"{judgement.LABELS[v]} {seconds:.0f} s" for v, seconds in lasted.items()]
-    label = ", ".join(words) or "no bottleneck"
-    svg = (
-        f'<svg class="st" id="s{number}" viewBox="0 0 300 10" preserveAspectRatio="none" role="img"'
-        f' aria-label="Verdict: {label}">{charts.strip(now.statuses, view.now.window)}</svg>'
-    )
-    if not with_key:
-        return svg
-    marks = [
-        f'<span><em class="k-{verdict.value}"></em>{text}</span>'
-        for verdict, text in zip(lasted, words, strict=True)
-    ]
-    shown = "".join(marks) or "<span>no bottleneck</span>"
-    return f'{svg}<div class="key" id="k{number}">{shown}</div>'
+def _caption(name: str, *notes: str) -> str:
+    spans = "".join(f"<span>{note}</span>" for note in notes)
+    return f'<div class="cap"><b>{name}</b>{spans}</div>'
 
 
 def services(rates: tuple[ServiceRate, ...], number: int) -> str:
@@ -261,26 +223,10 @@ def services(rates: tuple[ServiceRate, ...], number: int) -> str:
 
 
 def _usual(now: DriveNow) -> str:
+    """Returns what the band of the await chart shows."""
     if now.read_limit == now.write_limit:
         limits = f"{milliseconds(now.read_limit)} ms"
     else:
         limits = f"{milliseconds(now.read_limit)} ms read, {milliseconds(now.write_limit)} ms write"
-    return f"band: usual, at most {limits}"
-
-
-def _facts(texts: dict[str, str], key: str, view: HostView) -> str:
-    window = view.now.window * view.now.interval_seconds
-    rows = (
-        ("Busy", "bz", "%"),
-        ("Queue depth", "qd", ""),
-        ("Flush await", "fl", "ms"),
-        ("Worst second", "ws", "ms"),
-        ("Saturated", "sa", f"s of {window:.0f}"),
-        ("Stalled", "st", "s"),
-    )
-    cells = "".join(
-        f'<div><dt>{name}</dt><dd><b data-k="{key}:{field}">{texts[f"{key}:{field}"]}</b>'
-        f"{f' <i>{unit}</i>' if unit else ''}</dd></div>"
-        for name, field, unit in rows
-    )
-    return f'<dl class="facts">{cells}</dl>'
+    is_learned = now.read_base is not None or now.write_base is not None
+    return f"band: {'usual' if is_learned else 'baseline not learned yet'}, below {limits}"

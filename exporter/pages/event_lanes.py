@@ -20,11 +20,11 @@ _LANES = {
     EventKind.LINK_ERRORS: ("Link errors", "ev"),
     EventKind.RESET: ("Counters reset", "ev"),
     EventKind.POWER_LOSS: ("Power losses", "ev"),
-    EventKind.DEVICE: ("At its limit", "k-device"),
-    EventKind.WRITE_CACHE: ("Write cache full", "k-write_cache"),
-    EventKind.THERMAL: ("Slowed by heat", "k-thermal"),
-    EventKind.THROTTLED: ("Throttled", "k-throttled"),
-    EventKind.LINK: ("Slow link", "k-link"),
+    EventKind.DEVICE: ("Bottleneck: device", "k-device"),
+    EventKind.WRITE_CACHE: ("Bottleneck: write cache", "k-write_cache"),
+    EventKind.THERMAL: ("Bottleneck: thermal", "k-thermal"),
+    EventKind.THROTTLED: ("Bottleneck: throttled", "k-throttled"),
+    EventKind.LINK: ("Bottleneck: link", "k-link"),
 }
 
 

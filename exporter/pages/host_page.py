@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+from exporter.io.recent_activity import SAMPLES
 from exporter.pages import charts, many_drives
 from exporter.pages.document import document, todo_table
+from exporter.pages.drive_charts import window_words
 from exporter.pages.drive_section import section
 from exporter.pages.live_texts import host_texts
 from exporter.pages.page_texts import duration, escaped, titled
@@ -36,55 +38,50 @@ def host_page(view: HostView, assets: str) -> str:
 
 
 def host_strip(now: HostNow) -> str:
-    """Returns the four figures of the host with their curves."""
+    """Returns the three figures of the host with their curves."""
     texts = host_texts(now)
-    waits_known = any(value == value for value in now.waiting)  # noqa: PLR0124  NaN
-    peak = max(max(now.transferred, default=0.0), charts.MIN_PEAK)
-    window = duration(now.window * now.interval_seconds)
+    samples = charts.span(now.window)
+    rates = [rate for rate in now.transferred if rate == rate]  # noqa: PLR0124  NaN: no sample
+    peak = charts.top_rate(max(rates, default=0.0))
+    box = f"{SAMPLES - samples} 0 {samples - 1} 28"
+
+    def text(key: str) -> str:
+        return f'<span data-k="{key}">{texts[key]}</span>'
 
     def part(name: str, key: str, unit: str, heights: Iterator[float], note: str) -> str:
         column = key.replace(":", "")
         shape = charts.area(heights, now.window, 28.0) if now.window else "M0 28L299 28Z"
         return (
             f'<div><dt>{name}</dt><dd><b data-k="{key}">{texts[key]}</b> <i>{unit}</i></dd>'
-            '<dd class="pic"><svg class="ch" viewBox="0 0 299 28" preserveAspectRatio="none"'
+            f'<dd class="pic"><svg class="ch" viewBox="{box}" preserveAspectRatio="none"'
             f' aria-hidden="true"><path id="{column}" d="{shape}"/>'
             f'<path class="ax" d="M0 27.5H299"/></svg></dd><dd class="s">{note}</dd></div>'
         )
 
-    all_wait = (
-        f'of the time a task waits; all tasks wait <span data-k="h:full">{texts["h:full"]}</span> %'
-    )
     parts = [
-        part(
-            "I/O pressure",
-            "h:some",
-            "%",
-            charts.ratio_heights(now.waiting, 28.0),
-            all_wait if waits_known else "the kernel does not report it",
-        ),
-        part(
-            "iowait",
-            "h:io",
-            "%",
-            charts.ratio_heights(now.iowait, 28.0),
-            "alone it is no bottleneck",
-        ),
-        part(
-            "Hottest CPU, interrupts",
-            "h:irq",
-            f'%<span data-k="h:cpu">{texts["h:cpu"]}</span>',
-            charts.ratio_heights(now.softirq, 28.0),
-            "of its time in hard and soft interrupts",
-        ),
         part(
             "All drives",
             "h:mb",
             "MB/s",
             charts.throughput_heights(now.transferred, peak, 28.0),
-            f'<span data-k="h:rq">{texts["h:rq"]}</span> requests a second',
+            f"{text('h:rq')} requests a second",
+        ),
+        part(
+            "Do tasks wait for I/O?",
+            "h:some",
+            text("h:of"),
+            charts.ratio_heights(now.waiting, 28.0),
+            text("h:full"),
+        ),
+        part(
+            "Do interrupts fill a CPU?",
+            "h:irq",
+            text("h:cpu"),
+            charts.ratio_heights(now.softirq, 28.0),
+            "",
         ),
     ]
+    window = duration(now.window * now.interval_seconds)
     return f'<dl class="host" aria-label="Host, last {window}">{"".join(parts)}</dl>'
 
 
@@ -96,5 +93,5 @@ def _drives(view: HostView) -> str:
         return many_drives.overview(view)
     sections = "".join(section(drive, view, n) for n, drive in enumerate(drives))
     heading = "Drives" if len(drives) > 1 else "Drive"
-    note = "problems first · last five minutes, one point a second · reads up, writes down"
+    note = f"problems first · {window_words(view)}, one point a second"
     return titled("dr", heading, note, f'<div class="drives">{sections}</div>')

@@ -1,16 +1,17 @@
 """Determines the status of the drives and the tasks for the operator. Pure.
 
 The health problems of a drive are those of `ssd-exporter check` (`smart.drive_problems`). This
-module adds the bottleneck of the last seconds, and summarizes everything in one sentence.
+module adds the bottleneck of the last seconds.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from exporter.io.drive_now import DriveNow
+from exporter.io.recent_activity import VERDICTS
 from exporter.io.services import OTHER, ServiceRate
 from exporter.io.verdict import Verdict
-from exporter.pages.page_texts import capitalized, word
+from exporter.pages.page_texts import capitalized, clock
 from exporter.pages.views import DriveFacts, DriveView, Todo
 from exporter.smart.drive_labels import natural_order
 from exporter.smart.drive_problems import INVALID_LOG_ACTION, Status
@@ -32,16 +33,11 @@ _IDLE_RATIO = 0.02
 #: out: they would contradict those for the most urgent ones.
 _MOST_ACTIONS = 2
 
-LABELS = {
-    Verdict.NONE: "no bottleneck",
-    Verdict.DEVICE: "device",
-    Verdict.THROTTLED: "throttled",
-    Verdict.CPU_SOFTIRQ: "interrupts",
-    Verdict.WRITE_CACHE: "write cache",
-    Verdict.THERMAL: "heat",
-    Verdict.LINK: "slow link",
-    Verdict.UNKNOWN: "unknown",
-}
+#: The longest interruption of a bottleneck, in samples.
+_MOST_GAP = 10
+
+#: The word for each verdict. It is that of the metric, of `top` and of the dashboards.
+LABELS = {each: each.word for each in Verdict} | {Verdict.NONE: "no bottleneck"}
 
 _ACTIONS = {
     Verdict.DEVICE: "Move backups and batch jobs to a quiet hour, or a part of the load to another"
@@ -66,15 +62,9 @@ _LEADS = {
     Verdict.UNKNOWN: "Slow, cause unknown",
 }
 
-_SENTENCES = {
-    Verdict.DEVICE: "{name} is at its limit",
-    Verdict.THROTTLED: "{name} is at the limit of its provider",
-    Verdict.CPU_SOFTIRQ: "interrupts limit {name}",
-    Verdict.WRITE_CACHE: "the write cache of {name} is full",
-    Verdict.THERMAL: "heat slows {name} down",
-    Verdict.LINK: "a slow link limits {name}",
-    Verdict.UNKNOWN: "{name} is slow for an unknown reason",
-}
+_STALLED_LEAD = "It completes no requests."
+#: The leads of all tasks that are about a bottleneck.
+BOTTLENECK_LEADS = {_STALLED_LEAD, *(f"{lead}." for lead in _LEADS.values())}
 
 
 def judged(
@@ -82,13 +72,30 @@ def judged(
     now: DriveNow | None,
     window_seconds: float,
     services: tuple[ServiceRate, ...] = (),
+    *,
+    has_mysql: bool = False,
+    at: float = 0.0,
 ) -> DriveView:
     """Returns the drive with its status and its tasks for the operator.
 
     window_seconds: the time that the samples of `now` cover.
+    has_mysql: True if a MySQL server is known that stores data on a drive of the host. As in the
+        alerts, a bottleneck of another drive is then a warning.
+    at: the Unix time of the last sample; 0 if unknown. Then no task says since when.
     """
     todos = [
-        *(() if now is None else _bottleneck(facts, now, window_seconds, services)),
+        *(
+            ()
+            if now is None
+            else _bottleneck(
+                facts,
+                now,
+                window_seconds,
+                services,
+                most=Status.WARNING if has_mysql and not facts.carries_mysql else Status.CRITICAL,
+                since=began_text(now, window_seconds, at) if at else "",
+            )
+        ),
         *_health(facts),
     ]
     todos.sort(key=lambda todo: -todo.status.urgency)
@@ -121,34 +128,6 @@ def needs_attention(drive: DriveView) -> bool:
     return drive.status in (Status.WARNING, Status.CRITICAL)
 
 
-def sentence(drives: Sequence[DriveView]) -> str:
-    """Returns one or two sentences that say whether anything is wrong on the host."""
-    if not drives:
-        return "No drive is monitored. Check --collector.disk.device-include."
-    limited = [drive for drive in in_order(drives) if drive.verdict is not Verdict.NONE]
-    parts = [
-        f"{drive.name} completes no requests"
-        if drive.now is not None and _is_stalled(drive.now)
-        else _SENTENCES[drive.verdict].format(name=drive.name)
-        for drive in limited[:2]
-    ]
-    only = limited[0] if len(limited) == 1 else None
-    if only is not None and only.verdict is Verdict.DEVICE and only.facts.carries_mysql:
-        state = parts[0].replace(only.name, "the drive", 1)
-        parts = [f"MySQL waits for {only.name}: {state}"]
-    if len(limited) > 2:
-        more = len(limited) - 2
-        parts.append(f"{word(more)} more {'has' if more == 1 else 'have'} a bottleneck")
-    first = _listed(parts)
-    second = _health_sentence(drives)
-    names = {drive.name for drive in drives}
-    return " ".join(
-        f"{each if each.split(' ')[0] in names else capitalized(each)}."
-        for each in (first, second)
-        if each
-    )
-
-
 def why(drive: DriveView, window: str) -> str:
     """Returns a sentence about the current performance of a drive; empty without I/O data.
 
@@ -159,7 +138,7 @@ def why(drive: DriveView, window: str) -> str:
         return ""
     factor = now.worst_factor or 0.0
     slower = f"; requests take {factor:.0f} times as long as usual" if factor >= 1.5 else ""
-    if now.verdict is Verdict.DEVICE and _is_stalled(now):
+    if now.verdict is Verdict.DEVICE and is_stalled(now):
         return "Requests are in flight, and none completes."
     reasons = {
         Verdict.DEVICE: f"It is busy all the time and its queue is full{slower}.",
@@ -180,7 +159,7 @@ def why(drive: DriveView, window: str) -> str:
         ),
         (not now.peak_bytes, "Idle."),
         (now.busy_ratio < _IDLE_RATIO, "Nearly idle."),
-        (now.read_base is now.write_base is None, "Its usual latency is not learned yet."),
+        (now.read_base is now.write_base is None, "Its baseline is not learned yet."),
     )
     return next((text for applies, text in calm if applies), "As fast as usual.")
 
@@ -191,7 +170,8 @@ def _status(facts: DriveFacts, todos: Sequence[Todo]) -> Status:
     return Status.OK if facts.has_smart_data else Status.UNKNOWN
 
 
-def _is_stalled(now: DriveNow) -> bool:
+def is_stalled(now: DriveNow) -> bool:
+    """Returns True if no request of the drive has completed for some seconds."""
     return now.is_stalled and now.stalled_seconds >= _STALLED_SECONDS
 
 
@@ -229,16 +209,24 @@ def _invalid_log(facts: DriveFacts) -> str:
 
 
 def _bottleneck(
-    facts: DriveFacts, now: DriveNow, window_seconds: float, services: Sequence[ServiceRate]
+    facts: DriveFacts,
+    now: DriveNow,
+    window_seconds: float,
+    services: Sequence[ServiceRate],
+    *,
+    most: Status,
+    since: str,
 ) -> Iterator[Todo]:
+    """Yields at most one task. most: the status of a long bottleneck. since: when it began."""
     if now.verdict is Verdict.NONE:
         return
-    if _is_stalled(now):
+    if is_stalled(now):
         yield Todo(
-            Status.CRITICAL,
+            most,
             facts.name,
-            "It completes no requests.",
-            f"It was stalled for {now.stalled_seconds:.0f} of the last {window_seconds:.0f} s.",
+            _STALLED_LEAD,
+            f"It was stalled for {now.stalled_seconds:.0f} of the last {window_seconds:.0f} s."
+            f" {since}".rstrip(),
             "Read the kernel log: `journalctl -k`. Check its slot and cable.",
         )
         return
@@ -255,12 +243,33 @@ def _bottleneck(
         if facts.carries_mysql:
             text += " MySQL stores data on it."
     yield Todo(
-        Status.CRITICAL if severe else Status.WARNING,
+        most if severe else Status.WARNING,
         facts.name,
         f"{_LEADS[now.verdict]}.",
-        text.strip(),
+        f"{text} {since}".strip(),
         _culprit(services) + _ACTIONS[now.verdict].format(name=facts.name),
     )
+
+
+def began_text(now: DriveNow, window_seconds: float, at: float) -> str:
+    """Returns since when the current bottleneck lasts; empty if the last samples do not show it.
+
+    Interruptions of less than ten samples do not count: the verdict is that of ten seconds.
+
+    at: the Unix time of the last sample.
+    """
+    code = VERDICTS.index(now.verdict)
+    place = begin = len(now.statuses)
+    while place and begin - place < _MOST_GAP:
+        place -= 1
+        if now.statuses[place] & 15 == code:
+            begin = place
+    if begin == len(now.statuses):
+        return ""
+    if not begin:
+        return "It began before the charts do."
+    seconds = (len(now.statuses) - begin) * window_seconds / len(now.statuses)
+    return f"Since {clock(at - seconds)}."
 
 
 def _culprit(services: Sequence[ServiceRate]) -> str:
@@ -270,49 +279,3 @@ def _culprit(services: Sequence[ServiceRate]) -> str:
         return ""
     busiest = max(named, key=lambda each: each.bytes)
     return f"{busiest.service} causes {100 * busiest.bytes / total:.0f} % of the I/O. "
-
-
-def _health_sentence(drives: Sequence[DriveView]) -> str:
-    total = len(drives)
-    missing = sum(drive.facts.is_missing for drive in drives)
-    critical = sum(
-        drive.status is Status.CRITICAL and not drive.facts.is_missing for drive in drives
-    )
-    warned = sum(drive.status is Status.WARNING for drive in drives)
-    parts = []
-    if missing:
-        parts.append(f"{word(missing)} {_is(missing)} missing")
-    if critical:
-        parts.append(f"{word(critical)} {_is(critical)} critical")
-    if warned:
-        parts.append(f"{word(warned)} {'needs' if warned == 1 else 'need'} attention")
-    if parts and total == 1:
-        return parts[0].replace("one", drives[0].name, 1)
-    if parts and warned == total:
-        return f"{'both' if total == 2 else f'all {word(total)}'} drives need attention"
-    return f"of {word(total)} drives, {_listed(parts)}" if parts else _healthy_sentence(drives)
-
-
-def _healthy_sentence(drives: Sequence[DriveView]) -> str:
-    total = len(drives)
-    unknown = sum(not drive.facts.has_smart_data for drive in drives)
-    healthy = total - unknown
-    if total == 1:
-        return f"{drives[0].name} {'has no SMART data' if unknown else 'is healthy'}"
-    if unknown == total:
-        return f"none of the {word(total)} drives has SMART data"
-    if unknown:
-        return (
-            f"{word(healthy)} of {word(total)} drives {_is(healthy)} healthy; the others have no"
-            " SMART data"
-        )
-    return f"{'both' if total == 2 else f'all {word(total)}'} drives are healthy"
-
-
-def _is(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
-def _listed(parts: Sequence[str]) -> str:
-    *first, last = parts or [""]
-    return f"{', '.join(first)} and {last}" if first else last

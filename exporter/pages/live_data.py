@@ -9,7 +9,7 @@ t: the texts, keyed by the attribute `data-k` of the element.
 o: the keys of the texts about slow requests.
 h: the columns of the host.
 s: the columns of each drive with curves, keyed by the position of the drive.
-l: the limits for slow requests in µs, keyed like s.
+l: the lowest and the highest await of the chart, as powers of ten of seconds, keyed like s.
 u: the rows of the services, keyed by the position of the drive.
 c: the heights of the cells.
 i: milliseconds between two samples. w: the number of samples that are available.
@@ -20,7 +20,7 @@ import json
 from collections.abc import Sequence
 
 from exporter.io.recent_activity import SAMPLES, VERDICTS
-from exporter.pages import host_page, live_texts, many_drives
+from exporter.pages import charts, host_page, live_texts, many_drives
 from exporter.pages.document import state_of
 from exporter.pages.judgement import LABELS
 from exporter.pages.page_texts import clock
@@ -57,7 +57,7 @@ def live_json(view: HostView, since: int, only: str, *, with_all: bool) -> bytes
             services[str(position)] = live_texts.service_rows(drive.services)
         if position < curves:
             columns[str(position)] = live_texts.drive_columns(now, new)
-            limits[str(position)] = [round(now.read_limit * 1e6), round(now.write_limit * 1e6)]
+            limits[str(position)] = charts.await_decades(now.read_limit, now.write_limit)
     values: dict[str, object] = {
         "n": number,
         "at": clock(view.at),

@@ -26,6 +26,7 @@ _HEADERS = (
     ("Referrer-Policy", "no-referrer"),
     ("Cache-Control", "no-store"),
 )
+_GZIP, _VARY = ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding")
 _ASSETS = {"/page.css": "text/css; charset=utf-8", "/page.js": "text/javascript; charset=utf-8"}
 
 #: Bodies below this size in bytes are sent as they are: compressing them takes longer than sending.
@@ -57,6 +58,7 @@ class LiveSite:
         self._history = history
         folder = Path(__file__).parent
         self._assets = {path: (folder / path[1:]).read_bytes() for path in _ASSETS}
+        self._compressed = {path: gzip.compress(body, 9) for path, body in self._assets.items()}
         self._version = f"{zlib.crc32(b''.join(self._assets.values())):08x}"
 
     def respond(self, request: Request) -> Response | None:
@@ -68,8 +70,7 @@ class LiveSite:
         if path == "/live.json":
             return self._live(request)
         if path in _ASSETS:
-            headers = (("Cache-Control", "max-age=86400"),)
-            return _compressed(request, _ASSETS[path], self._assets[path], headers)
+            return self._asset(request, path)
         if path.startswith("/drive/"):
             name = unquote(path.removeprefix("/drive/"))
             view = self._read()
@@ -78,6 +79,13 @@ class LiveSite:
                 return plain_response(HTTPStatus.NOT_FOUND, "No drive has this name. See /.")
             return _page(request, drive_page(view, drive, self._history(drive), self._version))
         return None
+
+    def _asset(self, request: Request, path: str) -> Response:
+        headers: tuple[tuple[str, str], ...] = (("Cache-Control", "max-age=86400"), _VARY)
+        if accepts_gzip(request.headers.get("accept-encoding", "")):
+            headers = (*headers, _GZIP)
+            return Response(HTTPStatus.OK, _ASSETS[path], self._compressed[path], headers)
+        return Response(HTTPStatus.OK, _ASSETS[path], self._assets[path], headers)
 
     def _live(self, request: Request) -> Response:
         try:
@@ -104,5 +112,5 @@ def _compressed(
     accepted = request.headers.get("accept-encoding", "")
     if len(body) >= _LEAST_COMPRESSED and accepts_gzip(accepted):
         body = gzip.compress(body, 1, mtime=0)
-        headers = (*headers, ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
+        headers = (*headers, _GZIP, _VARY)
     return Response(HTTPStatus.OK, content_type, body, headers)

@@ -14,6 +14,9 @@ from exporter.pages.views import HostNow
 #: Columns of the live data are sent in these units: kB/s and microseconds, as whole numbers.
 _KILO, _MICRO = 1e-3, 1e6
 
+#: A smaller share of the time is shown as none.
+_LEAST_SHARE = 0.0005
+
 #: The most services of a drive that are shown by name.
 _MOST_SERVICES = 3
 
@@ -21,12 +24,12 @@ _MOST_SERVICES = 3
 def host_texts(now: HostNow) -> dict[str, str]:
     """Returns the texts about the host, keyed as in `data-k`."""
     requests, unit = operations(now.requests)
+    some, full, iowait = (_last(each) for each in (now.waiting, now.stalled, now.iowait))
+    softirq = _last(now.softirq)
     return {
-        "h:some": percent(_last(now.waiting)),
-        "h:full": percent(_last(now.stalled)),
-        "h:io": percent(_last(now.iowait)),
-        "h:irq": percent(_last(now.softirq)),
-        "h:cpu": "" if now.hottest is None else f" on CPU {now.hottest}",
+        **_answer("h:some", "h:of", some, "of the time"),
+        "h:full": _waiting_words(some, full, iowait),
+        **_answer("h:irq", "h:cpu", softirq, f"of CPU {now.hottest}"),
         "h:mb": megabytes(_last(now.transferred) or 0.0),
         "h:rq": f"{requests} {unit.replace('/s', '').replace('k', 'k ')}".strip(),
     }
@@ -53,10 +56,10 @@ def drive_texts(key: str, now: DriveNow) -> dict[str, str]:
         if now.queue_depth < 99.95
         else f"{now.queue_depth:.0f}",
         f"{key}:fl": milliseconds(now.flush_await),
-        f"{key}:ws": milliseconds(now.worst_await),
         f"{key}:sa": f"{now.saturated_seconds:.0f}",
         f"{key}:st": f"{now.stalled_seconds:.0f}",
         f"{key}:pk": megabytes(max(now.peak_bytes, 0.0)),
+        f"{key}:pa": milliseconds(now.peak_await or None),
     }
 
 
@@ -100,15 +103,13 @@ def host_columns(now: HostNow, samples: int) -> list[list[int]]:
     """Returns the last samples of the host, one column per value, the oldest sample first.
 
     - the share of the time in which at least one task waited for I/O, in permille.
-    - the share of iowait, in permille.
     - the share of interrupts on the CPU with the most, in permille.
     - the bytes of all drives, in kB/s.
     """
     if not samples:
-        return [[], [], [], []]
+        return [[], [], []]
     return [
         _whole(now.waiting[-samples:], 1000),
-        _whole(now.iowait[-samples:], 1000),
         _whole(now.softirq[-samples:], 1000),
         _whole(now.transferred[-samples:], _KILO),
     ]
@@ -132,6 +133,25 @@ def service_rows(rates: Sequence[ServiceRate]) -> list[tuple[str, str, str, int]
         (name, megabytes(read), megabytes(written), round(100 * (read + written) / total))
         for name, read, written in rows
     ]
+
+
+def _answer(key: str, unit_key: str, ratio: float | None, unit: str) -> dict[str, str]:
+    """Returns the texts of a share of the time: a percentage, or "no" if it is 0."""
+    if ratio is None or ratio != ratio:  # noqa: PLR0124  NaN
+        return {key: "unknown", unit_key: "the kernel does not report it"}
+    if ratio < _LEAST_SHARE:
+        return {key: "no", unit_key: ""}
+    return {key: f"{percent(ratio)} %", unit_key: unit}
+
+
+def _waiting_words(some: float | None, full: float | None, iowait: float | None) -> str:
+    words = []
+    if full is not None and full >= _LEAST_SHARE:
+        words.append(f"all tasks wait {percent(full)} %")
+    if iowait is not None and iowait >= _LEAST_SHARE:
+        words.append(f"iowait {percent(iowait)} % (no bottleneck by itself)")
+    is_calm = some is not None and some < _LEAST_SHARE
+    return "; ".join(words) or ("the disks keep up" if is_calm else "")
 
 
 def _whole(values: Iterable[float], scale: float) -> list[int]:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from exporter.drives.health import Endurance
 from exporter.io.drive_now import DriveNow
 from exporter.io.verdict import Verdict
-from exporter.pages import charts, judgement
-from exporter.pages.drive_section import LEVELS, WORDS, link_to, symbol, verdict_strip
+from exporter.pages import charts, drive_charts, judgement
+from exporter.pages.drive_section import LEVELS, WORDS, link_to, symbol
 from exporter.pages.live_texts import drive_texts, factor, slow_keys
 from exporter.pages.page_texts import escaped, titled
 from exporter.pages.views import DriveFacts, DriveView, HostView
@@ -16,7 +16,6 @@ from exporter.smart.drive_problems import Status, wear_percent
 #: Rows that need attention have curves, up to this number.
 MOST_CURVES = 12
 
-_HALF = 16.0
 _LABELS = judgement.LABELS | {Verdict.NONE: "none"}
 
 
@@ -30,7 +29,9 @@ def overview(view: HostView) -> str:
             _row(drive, view, number, with_curves=number < MOST_CURVES)
             for number, drive in enumerate(attention)
         )
-        note = f"{len(attention)} of {len(view.drives)} · last five minutes · reads up, writes down"
+        keys = '<em class="kr"></em> read <em class="kw"></em> write, log scale, band: usual'
+        window = drive_charts.window_words(view)
+        note = f"{len(attention)} of {len(view.drives)} · {window} · {keys}"
         table = _table("Drives that need attention", rows)
         parts.append(titled("at", "Need attention", note, table))
     if healthy:
@@ -115,7 +116,7 @@ def _table(label: str, rows: str) -> str:
         ("Read<br>ms", "r p2"),
         ("Write<br>ms", "r p2"),
         ("Await<br>× base", "r"),
-        ("Await and verdict, 5 min", "p1 sp"),
+        ("Await and verdict", "p1 sp"),
         ("Busy<br>%", "r p3"),
         ("Heat<br>°C", "r p3"),
         ("Wear<br>% used", "r"),
@@ -158,24 +159,12 @@ def _row(drive: DriveView, view: HostView, number: int, *, with_curves: bool) ->
 
 
 def _curves(name: str, now: DriveNow, view: HostView, number: int) -> str:
-    samples = len(now.statuses)
-
-    def curve(column: str, values: Sequence[float], limit: float, sign: int) -> str:
-        heights = charts.await_heights(values, limit, _HALF)
-        shape = charts.area(heights, samples, _HALF, sign) if samples else "M0 16L299 16Z"
-        return f'<path id="{column}{number}" d="{shape}"/>'
-
+    decades = charts.await_decades(now.read_limit, now.write_limit)
     return (
-        '<svg class="ch" viewBox="0 0 299 32" preserveAspectRatio="none" role="img"'
-        f' aria-label="Await of {escaped(name)} over five minutes">'
-        '<path class="bd" d="M0 8h299v16H0z"/>'
-        '<path class="gl" d="M60 0V32M120 0V32M180 0V32M240 0V32"/>'
-        f"{curve('r', now.read_await_column, now.read_limit, -1)}"
-        f"{curve('w', now.write_await_column, now.write_limit, 1)}"
-        f'<g class="hot" clip-path="url(#over1)"><use href="#r{number}"/>'
-        f'<use href="#w{number}"/></g>'
-        '<path class="ax" d="M0 16H299"/></svg>'
-        f"{verdict_strip(now, view, number, with_key=False)}"
+        f'{drive_charts.inner_box(view)} role="img"'
+        f' aria-label="Await of {escaped(name)}, {drive_charts.window_words(view)}">'
+        f"{drive_charts.band(now, decades)}{drive_charts.await_curves(now, decades, number)}</svg>"
+        f"{drive_charts.verdict_strip(now, view, number, with_key=False)}"
     )
 
 

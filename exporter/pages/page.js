@@ -7,6 +7,8 @@
   const one = (selector) => document.querySelector(selector);
   let paused = false, number = 0, minute = null, samples = {}, host = [], verdicts = [];
   let texts = new Map(), timer = 0, lastAnswer = Date.now(), running = false, over = [];
+  let newest = 0, seconds = 1; // the time of the last sample in seconds of the day, and between two samples
+  let cursor = null; // the drive and the sample that a reader points at: [key, samples before the newest]
 
   function remember() {
     texts = new Map();
@@ -33,9 +35,51 @@
     path.setAttribute("d", shape + (heights.length ? " " : "L") + (SAMPLES - 1) + " " + base + "Z");
   }
 
-  const rates = (column, peak, half) => column.map((v) => v * half / Math.max(peak, MIN_PEAK));
-  const awaits = (column, limit, half) => column.map((v) =>
-    v <= 0 ? 0 : Math.min(Math.max((Math.log2(v / limit) + 3) * half / 6, 0), half));
+  // The same as charts.top_rate, in kB/s.
+  function topRate(...columns) {
+    const wanted = Math.max(MIN_PEAK, ...columns.flat()), power = 10 ** Math.floor(Math.log10(wanted));
+    return power * ([1, 2, 5].find((each) => wanted <= power * each) || 10);
+  }
+  const rates = (column, top, half) => column.map((v) => v * half / top);
+
+  // The same shapes as charts.line and charts.cuts.
+  function line(id, column, low, high) {
+    const path = document.getElementById(id);
+    if (!path) return;
+    let x = SAMPLES - column.length, shape = "", before = null, skipped = null, length = 0;
+    for (const value of [...column, 0]) {
+      if (value <= 0) {
+        if (skipped !== null) shape += " " + skipped + " " + before;
+        if (length === 1) shape += "h.5";
+        before = skipped = null;
+        length = 0;
+      } else {
+        const share = (Math.log10(value) - 6 - low) / (high - low);
+        const y = +(100 * (1 - Math.min(Math.max(share, 0), 1))).toFixed(1);
+        if (y === before) skipped = x;
+        else {
+          if (skipped !== null) shape += " " + skipped + " " + before;
+          shape += (before === null ? "M" : " ") + x + " " + y;
+          before = y; skipped = null;
+        }
+        length += 1;
+      }
+      x += 1;
+    }
+    path.setAttribute("d", shape || "M0 100");
+  }
+
+  function cuts(id, one, other, high) {
+    const path = document.getElementById(id), top = 10 ** (high + 6);
+    if (!path) return;
+    let shape = "", begin = null;
+    for (let i = 0; i <= one.length; i++) {
+      const x = SAMPLES - one.length + i, isCut = i < one.length && Math.max(one[i], other[i]) > top;
+      if (isCut && begin === null) begin = x;
+      else if (!isCut && begin !== null) { shape += "M" + begin + " 0H" + x; begin = null; }
+    }
+    path.setAttribute("d", shape || "M0 0");
+  }
 
   function strip(key, codes, seconds) {
     const svg = document.getElementById("s" + key);
@@ -75,15 +119,18 @@
   }
 
   function draw(data) {
-    for (const [key, limits] of Object.entries(data.l)) {
+    for (const [key, [low, high]] of Object.entries(data.l)) {
       const [read, written, reads, writes, codes] = samples[key];
-      const chart = document.getElementById("r" + key);
-      const half = chart ? chart.ownerSVGElement.viewBox.baseVal.height / 2 : 24;
-      const peak = Math.max(0, ...read, ...written);
-      area("a" + key, rates(read, peak, half), half, -1);
-      area("b" + key, rates(written, peak, half), half, 1);
-      area("r" + key, awaits(reads, limits[0], half), half, -1);
-      area("w" + key, awaits(writes, limits[1], half), half, 1);
+      const chart = document.getElementById("a" + key);
+      if (chart) {
+        const top = topRate(read, written), ticks = chart.closest(".pt").querySelectorAll(":scope > text");
+        ticks[0].textContent = ticks[2].textContent = top / 1000;
+        area("a" + key, rates(read, top, 50), 50, -1);
+        area("b" + key, rates(written, top, 50), 50, 1);
+      }
+      line("r" + key, reads, low, high);
+      line("w" + key, writes, low, high);
+      cuts("x" + key, reads, writes, high);
       strip(key, codes, data.i / 1000);
     }
     for (const [key, rows] of Object.entries(data.u)) {
@@ -98,8 +145,8 @@
       });
     }
     if (host.length) {
-      ["hsome", "hio", "hirq"].forEach((id, i) => area(id, host[i].map((v) => Math.min(v, 1000) * 0.028), 28, -1));
-      area("hmb", rates(host[3], Math.max(0, ...host[3]), 28), 28, -1);
+      ["hsome", "hirq"].forEach((id, i) => area(id, host[i].map((v) => Math.min(v, 1000) * 0.028), 28, -1));
+      area("hmb", rates(host[2], topRate(host[2]), 28), 28, -1);
     }
     if (data.c) {
       const cells = document.querySelectorAll(".cells a");
@@ -109,6 +156,72 @@
       });
     }
   }
+
+  // The same as page_texts.milliseconds and megabytes, of values in µs and kB/s.
+  const ms = (v) => v ? (v < 995 ? (v / 1e3).toFixed(2) : v < 9950 ? (v / 1e3).toFixed(1) : (v / 1e3).toFixed(0)) + " ms" : "no request";
+  const mb = (v) => (v / 1e3).toFixed(v < 99950 ? 1 : 0) + " MB/s";
+
+  // Shows the values of the second that the reader points at, and a line through the charts.
+  function pointOut() {
+    for (const node of document.querySelectorAll(".cur")) node.remove();
+    for (const node of document.querySelectorAll(".rd")) {
+      const key = node.id.slice(1), isShown = cursor !== null && cursor[0] === key && samples[key];
+      let text = node === one(".rd") ? "Point at a chart, or use the arrow keys here, to read a second." : "";
+      if (isShown) {
+        const columns = samples[key], length = columns[0].length;
+        const i = length - 1 - Math.min(cursor[1], length - 1);
+        if (i < 0) continue;
+        const day = 86400, at = ((newest - Math.round(cursor[1] * seconds)) % day + day) % day;
+        const clock = [at / 3600, at / 60 % 60, at % 60].map((v) => String(Math.floor(v)).padStart(2, "0")).join(":");
+        text = clock + "  reads " + mb(columns[0][i]) + ", " + ms(columns[2][i]) + "  ·  writes " + mb(columns[1][i])
+          + ", " + ms(columns[3][i]) + "  ·  " + verdicts[columns[4][i]][1];
+        for (const box of node.closest(".drive").querySelectorAll(".pt .ch")) {
+          const mark = document.createElementNS(box.namespaceURI, "path");
+          mark.setAttribute("class", "cur");
+          mark.setAttribute("d", "M" + (SAMPLES - length + i) + " 0V100");
+          box.append(mark);
+        }
+        node.setAttribute("aria-valuenow", -cursor[1]);
+      }
+      if (node.textContent !== text) node.textContent = text;
+      node.setAttribute("aria-valuetext", text || "now");
+    }
+  }
+
+  function point(key, back) {
+    const length = samples[key] ? samples[key][0].length : 0;
+    if (length) cursor = [key, Math.min(Math.max(back, 0), length - 1)];
+    pointOut();
+  }
+
+  // Makes the line of values a control that the keyboard reaches.
+  function control() {
+    for (const node of document.querySelectorAll(".rd")) {
+      node.tabIndex = 0;
+      for (const [name, value] of Object.entries({ role: "slider", "aria-label": "Second of the charts",
+        "aria-valuemin": 1 - SAMPLES, "aria-valuemax": 0, "aria-valuenow": 0 })) node.setAttribute(name, value);
+    }
+    pointOut();
+  }
+
+  const drawn = (event) => event.target.closest && event.target.closest(".drive :is(.pt, .st)");
+  document.addEventListener("pointermove", (event) => {
+    const svg = drawn(event);
+    if (!svg) {
+      if (cursor && event.pointerType === "mouse" && !document.activeElement.matches(".rd")) { cursor = null; pointOut(); }
+      return;
+    }
+    const box = svg.querySelector(".ch") || svg, place = box.getBoundingClientRect(), shown = box.viewBox.baseVal;
+    const x = Math.round(shown.x + (event.clientX - place.left) / place.width * shown.width);
+    point(svg.closest(".drive").id.slice(1), SAMPLES - 1 - x);
+  });
+  document.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: 1, ArrowRight: -1, PageUp: 10, PageDown: -10, Home: SAMPLES, End: -SAMPLES }[event.key];
+    if (!step || !event.target.matches(".rd")) return;
+    event.preventDefault();
+    const key = event.target.id.slice(1);
+    point(key, (cursor && cursor[0] === key ? cursor[1] : -1) + step);
+  });
 
   function apply(data, since) {
     if (data.v) verdicts = data.v;
@@ -126,6 +239,9 @@
     for (const key of data.o) if (cell(key)) cell(key).classList.add("over");
     over = data.o;
     draw(data);
+    newest = data.at.split(":").reduce((sum, part) => sum * 60 + +part, 0);
+    seconds = data.i / 1000;
+    pointOut();
     one(".clk").textContent = data.at;
     number = data.n;
   }
@@ -140,6 +256,7 @@
   function focused() {
     const node = document.activeElement, details = node.closest("#page details");
     if (node.matches("#page a")) return "#page a[href=\"" + CSS.escape(node.getAttribute("href")) + "\"]";
+    if (node.matches(".rd")) return "#" + node.id;
     return node.matches("summary") && details ? "#" + details.id + " summary" : null;
   }
 
@@ -156,6 +273,7 @@
     const selector = focused();
     page.dataset.state = fresh.querySelector("#page").dataset.state;
     page.replaceChildren(...fresh.querySelector("#page").childNodes);
+    control();
     if (selector && one(selector)) one(selector).focus({ preventScroll: true });
     one("#foot").replaceWith(fresh.querySelector("#foot"));
     const say = one(".say"), now = fresh.querySelector(".say").textContent;
@@ -219,6 +337,7 @@
   one(".ns").hidden = true;
   document.addEventListener("visibilitychange", step);
   remember();
+  control();
   over = [...texts.entries()].filter(([, node]) => node.closest(".over")).map(([key]) => key);
   step();
 })();

@@ -14,10 +14,11 @@ from exporter.io.activity import DiskActivity
 from exporter.io.drive_now import DriveNow, drive_now
 from exporter.io.sampler import Sampler
 from exporter.io.verdict import unsaturated_await_limit
+from exporter.linux import kernel
 from exporter.linux.device import Device
 from exporter.linux.topology import Topology
 from exporter.metrics.collectors import Sources
-from exporter.pages import judgement, os_release
+from exporter.pages import headline, judgement, os_release
 from exporter.pages.page_texts import capitalized, duration, size
 from exporter.pages.page_texts import counted as counted_text
 from exporter.pages.views import (
@@ -50,6 +51,8 @@ class SnapshotReader:
     def __init__(self, sources: Sources, problem: Callable[[], str]) -> None:
         self._sources = sources
         self._problem = problem
+        procfs = sources.settings.path.procfs
+        self._name = kernel.host_name(procfs) or os.uname().nodename or "localhost"
         self._system = os_release.read(sources.settings.path.rootfs)
         self._facts: tuple[float, dict[str, DriveFacts]] = (float("-inf"), {})
 
@@ -66,23 +69,29 @@ class SnapshotReader:
                 if activity.drive.leaf and name in facts
             }
         window_seconds = host.window * host.interval_seconds
+        has_mysql = any(each.carries_mysql for each in facts.values())
         drives = judgement.in_order(
             judgement.judged(
-                each, drives_now.get(name), window_seconds, sources.services.rates.get(name, ())
+                each,
+                drives_now.get(name),
+                window_seconds,
+                sources.services.rates.get(name, ()),
+                has_mysql=has_mysql,
+                at=at,
             )
             for name, each in facts.items()
         )
         todos = [*self._own_todos(), *(todo for drive in drives for todo in drive.todos)]
         todos.sort(key=lambda todo: -todo.status.urgency)
         return HostView(
-            name=os.uname().nodename or "localhost",
+            name=self._name,
             at=at,
             now=host,
             drives=tuple(drives),
             todos=tuple(todos),
             facts=tuple(self._host_facts(list(facts.values()))),
             states=tuple(self._states(at, list(facts.values()))),
-            sentence=judgement.sentence(drives),
+            sentence=headline.sentence(drives),
         )
 
     def _current_facts(self) -> dict[str, DriveFacts]:
@@ -156,7 +165,8 @@ class SnapshotReader:
     def _states(self, at: float, drives: Sequence[DriveFacts]) -> Iterator[str]:
         sources = self._sources
         results = [result.success for _, result in sources.collector_status.results()]
-        yield f"Collectors {sum(results)} of {len(results)}"
+        failed = len(results) - sum(results)
+        yield f"{failed} of {len(results)} collectors fail" if failed else "All collectors work"
         polled = [
             each.smart.last_success_unix_time
             for each in drives
@@ -168,12 +178,12 @@ class SnapshotReader:
         if health is not None:
             heartbeat = health.drives.heartbeat
             if health.source.polls_itself:
-                yield "SMART without agent"
+                yield "SMART read by this process"
             elif heartbeat is not None:
-                yield f"Agent seen {duration(self._age(heartbeat))} ago"
+                yield f"Agent answered {duration(self._age(heartbeat))} ago"
         surveyed = sources.survey.refreshed_at_unix_time
         if surveyed is not None:
-            yield f"Survey {duration(at - surveyed)} ago"
+            yield f"Drives and mounts listed {duration(at - surveyed)} ago"
         sampler = sources.sampler
         gaps = counted_text(sampler.gaps, "gap") if sampler.gaps else "no gaps"
         yield f"Sampled every {sampler.interval:g} s, {gaps}"
@@ -249,9 +259,9 @@ def _block_facts(
     is_volume: bool,
 ) -> DriveFacts:
     found = () if drive is None else problems(drive, CheckThresholds())
-    kernel = None if device is None else device.identity
+    listed = None if device is None else device.identity
     smart = None if drive is None else drive.identity
-    vendor_model = " ".join(filter(None, (kernel.vendor, kernel.model))) if kernel else ""
+    vendor_model = " ".join(filter(None, (listed.vendor, listed.model))) if listed else ""
     link = None if device is None else device.state.link
     health = None if drive is None else drive.health
     return DriveFacts(
@@ -262,11 +272,11 @@ def _block_facts(
         has_drives_behind=is_volume,
         problems=found,
         model=(smart.model if smart else None) or vendor_model,
-        serial=(drive.serial if drive else "") or (kernel.serial if kernel else "") or "",
-        firmware=(smart.firmware if smart else None) or (kernel.firmware if kernel else "") or "",
+        serial=(drive.serial if drive else "") or (listed.serial if listed else "") or "",
+        firmware=(smart.firmware if smart else None) or (listed.firmware if listed else "") or "",
         capacity_bytes=(device.block.capacity_bytes if device else None)
         or (smart.capacity_bytes if smart else None),
-        transport=(kernel.transport if kernel else "") or "",
+        transport=(listed.transport if listed else "") or "",
         roles=() if topology is None else _roles(name, topology),
         mounts=() if topology is None else tuple(_mounts(name, topology)),
         queue=device.block.queue if device else None,

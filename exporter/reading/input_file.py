@@ -18,6 +18,9 @@ else:
 #: The name of standard input on the command line.
 STANDARD_INPUT = "-"
 
+#: The start of the reason if an input is not there or is no regular file.
+NOT_OPENED = "cannot be opened"
+
 #: The size of the reads of a file, in bytes. A document has about 10 KB.
 _BUFFER_BYTES = 1 << 16
 
@@ -57,7 +60,7 @@ def opened(path: str) -> Stream:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except (OSError, ValueError) as e:
         reason = e.strerror if isinstance(e, OSError) else str(e)
-        raise ReadError(f"cannot be opened: {reason}") from e
+        raise ReadError(f"{NOT_OPENED}: {reason}") from e
     try:
         _require_regular(os.fstat(descriptor))
     except ReadError:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from exporter.drives.health import Protocol
 from exporter.reading import nvme_cli
+from exporter.reading.input_file import NOT_OPENED
 from exporter.reading.read_input import Document
 from exporter.reading.read_values import ReadDrive, ReadValue
 from exporter.report.formatting import quantity
@@ -63,7 +64,9 @@ def unreadable(documents: Iterable[Document], width: int) -> str:
     texts = []
     for document in documents:
         file = "standard input" if document.file == "-" else document.file
-        texts.append(f"{file}, line {document.line}: {document.error}")
+        # A file that cannot be opened has no lines.
+        place = "" if (document.error or "").startswith(NOT_OPENED) else f", line {document.line}"
+        texts.append(f"{file}{place}: {document.error}")
     return "".join(_section("Could not be read:", texts, width, indent=""))
 
 

@@ -299,7 +299,10 @@ def _json_parts(document: _Assembly) -> Iterator[_Part]:
 
 def _json_part(line: int, report: Json) -> _Part:
     if "devices" in report and "device" not in report:
-        error = "a list of drives (`smartctl --scan`), not the report of a drive"
+        error = (
+            "a list of drives (`smartctl --scan`), not the report of a drive: save"
+            " `smartctl -x --json DEVICE` of each of them"
+        )
     elif nvme_cli.is_list(report):
         error = "a list of drives (`nvme list`): save `nvme id-ctrl` and `nvme smart-log`"
     elif not _REPORT_KEYS & report.keys() and not nvme_cli.is_nvme_cli(report):

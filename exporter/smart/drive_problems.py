@@ -109,7 +109,9 @@ class CheckThresholds:
     temperature_celsius: the lowest temperature that is a warning. It applies to drives that report
         no limit.
     firmware_seconds: a firmware defect that takes effect within this time is critical. A defect
-        that takes effect after a longer time is a warning.
+        that takes effect after a longer time is a warning. A week is enough for an update.
+    endurance_end_ratio: the wear at which the counter of NVMe ends. The estimate of a drive that
+        has reached it is a warning, because nothing is known about how its wear goes on.
     media_errors: the smallest number of uncorrectable errors in the drive's life that is a warning.
     capacitor_ratio: a capacitor with less health is a warning; 1 is the least of a new drive, and
         0.01 the least for a safe loss of power.
@@ -123,7 +125,8 @@ class CheckThresholds:
     wearout_critical_seconds: float = 30 * _DAY
     spare_margin_ratio: float = 0.1
     temperature_celsius: float = 70.0
-    firmware_seconds: float = 60 * _DAY
+    firmware_seconds: float = 7 * _DAY
+    endurance_end_ratio: float = 2.55
     media_errors: int = 1
     capacitor_ratio: float = 0.2
     pending_sectors: int = 2
@@ -200,7 +203,7 @@ def _poll_problems(drive: WatchedDrive) -> Iterator[Problem]:
         )
     elif drive.is_stuck:
         yield Problem(
-            Status.CRITICAL,
+            _silent_status(drive),
             "it does not answer: smartctl hangs in the kernel and cannot be ended",
             "Copy its data elsewhere while it can be read. A restart of the host ends smartctl.",
         )
@@ -208,18 +211,32 @@ def _poll_problems(drive: WatchedDrive) -> Iterator[Problem]:
         yield Problem(Status.UNKNOWN, f"no drive has ever answered here{why}")
     elif drive.is_lost:
         since = "no longer answers" if drive.last_success_unix_time else "does not answer"
-        yield Problem(Status.CRITICAL, f"it {since}{why}", _CHECK_CABLE)
+        yield Problem(_silent_status(drive), f"it {since}{why}", _CHECK_CABLE)
     elif drive.health is None:
         yield Problem(Status.UNKNOWN, drive.message or "it has not been polled yet")
     elif drive.health.unreadable:
         yield Problem(Status.UNKNOWN, drive.health.unreadable)
 
 
+def _silent_status(drive: WatchedDrive) -> Status:
+    """Returns the severity of a drive that does not answer.
+
+    It is a warning while the kernel lists the drive: its I/O may go on, and if it does not, this is
+    reported by itself. A drive behind a controller is not listed. It answers or it is lost.
+    """
+    return Status.CRITICAL if ":" in drive.label else Status.WARNING
+
+
 def _expected_failures(drive: WatchedDrive, thresholds: CheckThresholds) -> Iterator[Problem]:
     if drive.wearout_seconds is not None:
         low, _, high = drive.wearout_seconds
         if low < thresholds.wearout_warning_seconds:
-            is_near = low < thresholds.wearout_critical_seconds
+            endurance = None if drive.health is None else drive.health.endurance
+            is_firm = endurance is None or (
+                endurance.source is not EnduranceSource.NAME_GUESS
+                and endurance.used_ratio < thresholds.endurance_end_ratio
+            )
+            is_near = is_firm and low < thresholds.wearout_critical_seconds
             yield Problem(
                 Status.CRITICAL if is_near else Status.WARNING,
                 f"its rated endurance is used up in {span(low, high)} at this load",
@@ -235,7 +252,7 @@ def _firmware_problem(issue: FirmwareIssue, thresholds: CheckThresholds) -> Prob
         return Problem(Status.WARNING, text)
     left = issue.hours_left * _HOUR
     text += f" ({span(left, left)} left)" if left else " (the time is over)"
-    return Problem(Status.CRITICAL if left <= thresholds.firmware_seconds else Status.WARNING, text)
+    return Problem(Status.CRITICAL if left < thresholds.firmware_seconds else Status.WARNING, text)
 
 
 def _reported_failures(health: DriveHealth) -> Iterator[Problem]:
@@ -252,7 +269,7 @@ def _reported_failures(health: DriveHealth) -> Iterator[Problem]:
         yield Problem(Status.WARNING, "it reports a temperature outside its limits", _CHECK_COOLING)
     if health.plp_healthy is False and "volatile_backup" not in warnings:
         yield Problem(
-            Status.CRITICAL,
+            Status.WARNING,
             "the check of its power-loss protection has failed",
             "Replace the drive. Until then a power failure can lose writes that it has confirmed.",
         )

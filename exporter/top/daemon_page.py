@@ -70,6 +70,20 @@ class _Received:
         return io.BytesIO(self._content)
 
 
+def daemon_url(listen_address: str) -> str:
+    """Returns the URL of the daemon of this host.
+
+    listen_address: as in the settings, such as ``127.0.0.1:10177`` or ``:10177``. A daemon that
+        listens on all addresses is reached on loopback.
+    """
+    host, _, port = listen_address.rpartition(":")
+    if host in ("", "0.0.0.0"):  # noqa: S104  compared, not listened on
+        host = "127.0.0.1"
+    elif host == "[::]":
+        host = "[::1]"
+    return f"http://{host}:{port}"
+
+
 class DaemonPage:
     """The last answer of the daemon.
 

@@ -128,7 +128,7 @@ def verdict_text(verdict: Verdict, width: int = 11) -> str:
     """Returns the verdict (the bottleneck) in capitals, shortened if it is longer than `width`."""
     if verdict is Verdict.NONE:
         return "-"
-    text = str(verdict.value).replace("_", " ").upper()
+    text = verdict.word.upper()
     return text if len(text) <= width else _SHORT.get(verdict, text)
 
 

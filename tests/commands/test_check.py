@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.commands import check
-from exporter.commands.check_table import WIDTH, cut, printable
+from exporter.commands.check_table import WIDTH, cut, printable, short_names
 from exporter.drives.firmware import FirmwareIssue
 from exporter.drives.health import (
     AtaAttribute,
@@ -270,14 +270,23 @@ def test_a_drive_that_was_not_polled_yet_is_unknown() -> None:
     ],
     ids=["missing", "stuck", "silent of late", "silent from the first"],
 )
-def test_a_drive_that_does_not_answer_is_critical(changes: dict[str, Any], words: str) -> None:
-    assert [(Status.CRITICAL, words)] == found(None, **changes)
+def test_a_missing_drive_is_critical_and_one_that_does_not_answer_a_warning(
+    changes: dict[str, Any], words: str
+) -> None:
+    status = Status.CRITICAL if "is_missing" in changes else Status.WARNING
+    assert [(status, words)] == found(None, **changes)
+
+
+def test_a_drive_behind_a_controller_that_does_not_answer_is_critical() -> None:
+    """The kernel does not list it, so nothing else would report that it is gone."""
+    said = found(None, label="bus/0:megaraid,3", polls={"no_answer": 1}, message="No such device")
+    assert [(Status.CRITICAL, "it does not answer: No such device")] == said
 
 
 @pytest.mark.parametrize("result", ["no_answer", "killed", "unreadable", "timed_out"])
-def test_a_known_drive_is_critical_at_the_first_failed_poll(result: str) -> None:
+def test_a_known_drive_is_reported_at_the_first_failed_poll(result: str) -> None:
     said = found(None, polls={result: 1}, message="No such device")
-    assert [(Status.CRITICAL, "it does not answer: No such device")] == said
+    assert [(Status.WARNING, "it does not answer: No such device")] == said
 
 
 @pytest.mark.parametrize("result", ["no_answer", "killed", "unreadable", "timed_out"])
@@ -286,9 +295,9 @@ def test_an_address_where_no_drive_has_ever_answered_is_no_failure(result: str) 
     assert [(Status.UNKNOWN, "no drive has ever answered here: No such device")] == said
 
 
-def test_a_drive_that_was_due_and_not_polled_in_time_is_critical() -> None:
+def test_a_drive_that_was_due_and_not_polled_in_time_is_reported() -> None:
     said = found(None, polls={}, message="not within 40 s")
-    assert [(Status.CRITICAL, "it does not answer: not within 40 s")] == said
+    assert [(Status.WARNING, "it does not answer: not within 40 s")] == said
 
 
 def test_missing_rights_of_smartctl_are_no_drive_failure() -> None:
@@ -412,7 +421,7 @@ def test_a_failed_attribute_is_as_severe_as_its_meaning(name: str, status: Statu
         (changed(healthy=False), Status.CRITICAL),
         (changed(logs=logs(capacitor_health_percent=20)), None),
         (changed(logs=logs(capacitor_health_percent=19)), Status.WARNING),
-        (changed(logs=logs(capacitor_health_percent=0), plp_healthy=False), Status.CRITICAL),
+        (changed(logs=logs(capacitor_health_percent=0), plp_healthy=False), Status.WARNING),
         (changed(logs=logs(thermal_throttling_level=0)), None),
         (changed(logs=logs(thermal_throttling_level=1)), Status.WARNING),
         (changed(logs=logs(thermal_throttling_percent=30)), Status.WARNING),
@@ -422,7 +431,7 @@ def test_a_failed_attribute_is_as_severe_as_its_meaning(name: str, status: Statu
         (changed(healthy=False, critical_warnings={"read_only": True}), Status.CRITICAL),
         (changed(healthy=False, critical_warnings={"persistent_memory": True}), None),
         (changed(healthy=False, critical_warnings={"reserved_6": True}), None),
-        (changed(plp_healthy=False), Status.CRITICAL),
+        (changed(plp_healthy=False), Status.WARNING),
         (changed(plp_healthy=True), None),
         (changed(self_test=SelfTest(passed=False)), Status.WARNING),
         (changed(exit_status=0b0100_0000), None),
@@ -452,7 +461,8 @@ def test_the_low_bound_of_the_wear_out_counts(low_days: float, status: Status | 
     [
         (None, Status.WARNING, "update it"),
         (61 * 24, Status.WARNING, "update it (61 days left)"),
-        (60 * 24, Status.CRITICAL, "update it (60 days left)"),
+        (7 * 24, Status.WARNING, "update it (7 days left)"),
+        (6 * 24, Status.CRITICAL, "update it (6 days left)"),
         (1, Status.CRITICAL, "update it (1 hour left)"),
         (0, Status.CRITICAL, "update it (the time is over)"),
     ],
@@ -652,7 +662,8 @@ def test_any_drives_fit_the_width_and_one_line_of_summary(
 ) -> None:
     columns = "" if width is None else str(width)
     status, text = printed(drives, COLUMNS=columns, problem=problem)
-    assert not any(each.is_lost for each in drives) or status == Status.CRITICAL
+    assert not any(each.is_missing for each in drives) or status == Status.CRITICAL
+    assert not any(each.is_lost for each in drives) or status in (Status.WARNING, Status.CRITICAL)
     assert not problem or status in (Status.WARNING, Status.CRITICAL)
     assert status in (0, 1, 2, 3)
     first, *rest = text.split("\n")
@@ -667,3 +678,28 @@ def test_any_drives_are_json(drives: list[WatchedDrive]) -> None:
     status = check.run(Answers(tuple(drives)), as_json=True, out=out)
     result = json.loads(out.getvalue())
     assert (status, len(drives)) == (result["status"], len(result["drives"]))
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        (["hgst-hus7260040a.json", "hgst-hus7261040a.json"], ["..0040a.json", "..1040a.json"]),
+        (["hgst-hus7260040a.long.json", "hgst-hus7261040a.long.json"], ["..0040a.lo..", None]),
+        (["hgst-hus726-0.json", "hgst-hus726-1.json"], ["..726-0.json", None]),
+        (["sda", "sda"], ["sda", "sda"]),
+    ],
+)
+def test_long_names_with_one_beginning_and_end_are_told_apart(
+    names: list[str], shown: list[str | None]
+) -> None:
+    found = short_names(names, 12)
+    assert len(set(found)) == len(set(names))
+    assert [
+        one if two is not None else None for one, two in zip(found, shown, strict=True)
+    ] == shown
+    assert all(len(each) <= 12 for each in found)
+
+
+@given(st.lists(st.text("ab-.", max_size=40), max_size=6), st.integers(8, 24))
+def test_no_short_name_is_wider_than_its_column(names: list[str], width: int) -> None:
+    assert all(len(each) <= width for each in short_names(names, width))

@@ -435,3 +435,14 @@ def test_it_needs_no_configuration(tmp_path: Path, capsys: pytest.CaptureFixture
     assert not read_command.COMMAND.reads_settings
     assert 2 == main(["read", "--config.file", str(file)])
     assert "read --help" in capsys.readouterr().err
+
+
+def test_a_file_that_is_missing_has_no_line_and_a_list_of_drives_a_next_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = tmp_path / "scan.json"
+    listed.write_text('{"devices": []}')
+    assert main(["read", str(tmp_path / "none"), str(listed)]) == 1
+    text = " ".join(capsys.readouterr().out.split())
+    assert "none: cannot be opened: No such file" in text
+    assert "save `smartctl -x --json DEVICE` of each" in text

@@ -334,6 +334,18 @@ def test_a_drive_that_cannot_be_opened_is_3_with_the_reason(tmp_path: Path) -> N
     assert "Permission denied" in without_result(StandIn(tmp_path, REFUSED, status=2))
 
 
+def test_a_virtual_disk_is_3_and_the_flag_is_that_of_this_command(tmp_path: Path) -> None:
+    """The message is that of smartctl 7.3 for a virtio disk."""
+    refused = (
+        f"{smartctl_texts.BANNER.format(version='7.3')}/dev/vda: Unable to detect device type\n"
+        "Please specify device type with the -d option.\n"
+    )
+    said = without_result(StandIn(tmp_path, refused, status=1), "vda")
+    assert "a virtual disk has no self-test" in said
+    assert "--type" in said
+    assert "-d option" not in said
+
+
 def test_a_device_that_is_not_a_drive_is_3(tmp_path: Path) -> None:
     assert "smartctl cannot test this device" in without_result(
         StandIn(tmp_path, smartctl_texts.BANNER.format(version="7.4"))

@@ -108,7 +108,7 @@ def assert_each_fault_is_reported(units: Units, verb: str) -> None:
             assert f"serial {serial})" not in log
             continue
         (problem,) = found[serial]
-        assert problem.startswith(f"critical: {verb}"), problem
+        assert problem.startswith(f"warning: {verb}"), problem
         assert FAULTS[node][1] in problem
         (line,) = [line for line in log.splitlines() if f"serial {serial})" in line]
         assert "level=warning" in line

@@ -27,7 +27,7 @@ from exporter.io.recent_activity import SAMPLES, SATURATED, VERDICTS
 from exporter.io.services import OTHER, ServiceRate
 from exporter.io.verdict import Verdict
 from exporter.linux.block import QueueSettings
-from exporter.pages import judgement
+from exporter.pages import headline, judgement
 from exporter.pages.page_texts import counted
 from exporter.pages.views import DriveFacts, HostNow, HostView, Mounted
 from exporter.smart.drive_problems import CheckThresholds, problems
@@ -93,6 +93,7 @@ def columns(load: Load, seed: int, samples: int, shift: int = 0) -> DriveNow:
         saturated_seconds=float(sum(1 for status in statuses if status & SATURATED)),
         stalled_seconds=0.0,
         peak_bytes=max(*read, *written),
+        peak_await=max(*reads, *writes),
         read_column=read,
         written_column=written,
         read_await_column=reads,
@@ -194,8 +195,10 @@ def host(
         softirq=[0.032 * b for b in noise],
         transferred=transferred,
     )
+    has_mysql = any(each.carries_mysql for each, _, _ in drives)
     views = judgement.in_order(
-        judgement.judged(each, its, float(samples), services) for each, its, services in drives
+        judgement.judged(each, its, float(samples), services, has_mysql=has_mysql, at=at)
+        for each, its, services in drives
     )
     todos = sorted(
         (todo for view in views for todo in view.todos), key=lambda todo: -todo.status.urgency
@@ -214,14 +217,14 @@ def host(
             "up 84 days",
         ),
         states=(
-            "Collectors 11 of 11",
+            "All collectors work",
             "SMART read 40 s ago",
-            "Agent seen 12 s ago",
-            "Survey 12 s ago",
+            "Agent answered 12 s ago",
+            "Drives and mounts listed 12 s ago",
             "Sampled every 1 s, no gaps",
             "ssd-exporter 0.1.0",
         ),
-        sentence=judgement.sentence(views),
+        sentence=headline.sentence(views),
     )
 
 

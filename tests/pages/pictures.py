@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 
 #: The largest height of a picture in pixels, and the number of its colours. A longer page is cut.
 #: Those of the matrix are in a folder that the packages leave out.
-_MAX_HEIGHT, _COLOURS = 2000, 96
+_MAX_HEIGHT, _COLOURS = 1800, 64
 _MATRIX_HEIGHT, _MATRIX_COLOURS = 1400, 64
 
 HOSTS = {

@@ -1,5 +1,6 @@
 """The pages in a real browser: updates, policy, accessibility, widths, without a script."""
 
+import re
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -7,9 +8,11 @@ from typing import Any
 
 import bcrypt
 import pytest
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from exporter.pages.page_texts import megabytes
 from exporter.pages.views import HostView
 from tests.duration import wait_until
 from tests.pages import examples
@@ -142,7 +145,7 @@ def shapes_of(window: Browser) -> dict[str, str]:
 
 def close(one: str, other: str) -> bool:
     """True if two shapes differ at most by the rounding of values to whole kB/s and µs."""
-    if "rect" in one:
+    if "rect" in one or "H" in one:
         return one.replace("/>", "></rect>").split() == other.replace("/>", "></rect>").split()
     drawn = points(other)
     common = points(one).keys() & drawn.keys()
@@ -150,8 +153,10 @@ def close(one: str, other: str) -> bool:
 
 
 def points(shape: str) -> dict[float, float]:
-    numbers = [float(word) for word in shape.strip("MZ").replace("L", " ").split()]
-    return dict(zip(numbers[2:-2:2], numbers[3:-2:2], strict=True))
+    """Returns the heights of a shape by x, without the corners of an area on the base line."""
+    found = re.findall(r"(\d+) (-?[0-9.]+)", shape)
+    inner = found[1:-1] if shape.endswith("Z") else found
+    return {float(x): float(y) for x, y in inner}
 
 
 def test_a_pause_keeps_the_numbers_until_the_reader_resumes(
@@ -354,6 +359,39 @@ def test_a_keyboard_reaches_the_content_first_and_then_the_button(
         body.send_keys(Keys.TAB)
         focused.append(window.driver.switch_to.active_element.text)
     assert ["Skip to the content", "Pause", "nvme0n1"] == focused
+    body.send_keys(Keys.TAB)
+    assert "slider" == window.driver.switch_to.active_element.get_attribute("role")
+
+
+def test_a_pointer_and_the_arrow_keys_read_the_values_of_a_second(
+    window: Browser, server: PageServer
+) -> None:
+    server.moves = False
+    host = server.show("most states")
+    window.open(server.address)
+    wait_until(lambda: is_live(window, server))
+    drive = next(each for each in host.drives if each.name == "nvme1n1")
+    assert drive.now is not None
+    number = [each.name for each in host.drives].index("nvme1n1")
+    line = window.driver.find_element(By.ID, f"q{number}")
+    chart = window.driver.find_element(By.CSS_SELECTOR, f"#d{number} .aw .ch")
+
+    def shown(back: int) -> bool:
+        assert drive.now is not None
+        read, written = drive.now.read_column[-1 - back], drive.now.written_column[-1 - back]
+        words = (f"reads {megabytes(read)} MB/s", f"writes {megabytes(written)} MB/s")
+        return all(each in line.text for each in words)
+
+    ActionChains(window.driver).move_to_element(chart).perform()
+    wait_until(lambda: any(shown(back) for back in (148, 149, 150, 151)), line.text)
+    assert 2 == len(window.driver.find_elements(By.CSS_SELECTOR, f"#d{number} .cur"))
+    line.send_keys(Keys.END)
+    assert shown(0), line.text
+    line.send_keys(Keys.ARROW_LEFT, Keys.ARROW_LEFT)
+    assert shown(2), line.text
+    assert line.text.startswith("10:02:31"), line.text
+    assert line.text.endswith("device")
+    assert line.text == line.get_attribute("aria-valuetext")
 
 
 def test_the_stylesheet_is_the_one_of_the_scheme(window: Browser, server: PageServer) -> None:

@@ -1,8 +1,10 @@
 """The shapes of the charts."""
 
+import itertools
 import math
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +21,7 @@ NUMBERS = re.compile(r"-?[0-9.]+")
 
 @given(VALUES, st.floats(0, 1e12))
 def test_a_curve_stays_inside_its_chart(column: list[float], peak: float) -> None:
-    heights = charts.throughput_heights(column, max(peak, *column), 24.0)
+    heights = charts.throughput_heights(column, charts.top_rate(max(peak, *column)), 24.0)
     numbers = [float(n) for n in NUMBERS.findall(charts.area(heights, len(column), 24.0))]
     assert all(0 <= x <= 299 for x in numbers[::2])
     assert all(-0.1 <= y <= 24 for y in numbers[1::2])
@@ -27,9 +29,51 @@ def test_a_curve_stays_inside_its_chart(column: list[float], peak: float) -> Non
 
 
 @given(VALUES, st.floats(1e-6, 10))
-def test_an_await_is_at_half_height_at_its_limit(column: list[float], limit: float) -> None:
-    assert [12.0] == list(charts.await_heights([limit], limit, 24.0))
-    assert all(0 <= height <= 24 for height in charts.await_heights(column, limit, 24.0))
+def test_a_usual_and_a_slow_await_are_both_inside_the_scale(
+    column: list[float], limit: float
+) -> None:
+    low, high = decades = charts.await_decades(limit, 2 * limit)
+    # A tenth of the limit, and thirty times as much, can be told from the edges.
+    assert 10.0**low < limit / 10
+    assert 10.0**high > 30 * limit
+    assert 0 < charts.await_y(2 * limit, decades) < charts.await_y(limit, decades) < 100
+    shape = charts.line(column, decades).replace("h.5", "")
+    points = re.findall(r"(\d+) ([0-9.]+)", shape)
+    assert all(0 <= int(x) < SAMPLES and 0 <= float(y) <= 100 for x, y in points)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.0004, 0.003, 9.0]), min_size=1, max_size=SAMPLES))
+def test_a_curve_of_awaits_has_gaps_without_requests_and_marks_above_the_scale(
+    column: list[float],
+) -> None:
+    decades = charts.await_decades(0.001)
+    shape = charts.line(column, decades)
+    first = SAMPLES - len(column)
+    runs = [bool(value) for value in column]
+    begun = sum(now and not before for before, now in itertools.pairwise([False, *runs]))
+    assert shape.count("M") == max(begun, 1)
+    marked = {
+        x
+        for begin, end in re.findall(r"M(\d+) 0H(\d+)", charts.cuts([column, column], decades))
+        for x in range(int(begin), int(end))
+    }
+    assert marked == {first + index for index, value in enumerate(column) if value > 1}
+
+
+@pytest.mark.parametrize(
+    ("window", "shown"), [(0, 30), (1, 30), (31, 60), (120, 120), (200, 240), (300, 300)]
+)
+def test_the_first_minutes_have_a_shorter_axis(window: int, shown: int) -> None:
+    assert shown == charts.span(window)
+    assert 0 == shown % charts.time_parts(shown)
+
+
+@given(st.floats(0, 1e12))
+def test_the_top_of_a_throughput_chart_is_a_round_number(peak: float) -> None:
+    top = charts.top_rate(peak)
+    assert top >= max(peak, charts.MIN_PEAK)
+    assert top <= 2.5 * max(peak, charts.MIN_PEAK)
+    assert f"{top:e}"[0] in "125"
 
 
 def test_equal_heights_need_no_points_of_their_own() -> None:

@@ -154,10 +154,13 @@ def test_a_name_of_any_characters_links_to_its_page() -> None:
 def test_the_sentence_names_the_bottleneck_and_counts_the_rest() -> None:
     assert EVERY_HOST["one"].sentence == "nvme0n1 is healthy."
     assert EVERY_HOST["24 healthy"].sentence == "All 24 drives are healthy."
-    assert EVERY_HOST["a virtual disk"].sentence == "vda has no SMART data."
+    assert EVERY_HOST["a virtual disk"].sentence == (
+        "vda has no bottleneck. Virtual disks provide no SMART data."
+    )
     assert EVERY_HOST["most states"].sentence == (
-        "nvme1n1 is at its limit and the write cache of sda is full. Of seven drives, one is"
-        " missing, one is critical and three need attention."
+        "nvme2n1 is missing and sdc reports that it is failing. nvme1n1 is at its limit and the"
+        " write cache of sda is full. Of seven drives, one is missing, one is critical and three"
+        " need attention."
     )
     assert EVERY_HOST["one in trouble"].sentence == (
         "MySQL waits for nvme0n1: the drive is at its limit. nvme0n1 is critical."
@@ -384,9 +387,9 @@ def test_a_year_of_events_has_a_lane_for_each_kind() -> None:
     drive = next(each for each in view.drives if each.name == "sdb")
     page = Outline(drive_page(view, drive, history(), "1"))
     assert "What happened in the last year" in page.text
-    for words in ("Installed", "Power losses", "9 on 3 days", "Slowed by heat", "52 on 52"):
+    for words in ("Installed", "Power losses", "9 on 3 days", "Bottleneck: thermal", "52 on 52"):
         assert words in page.text, words
-    assert "Throttled" not in page.text
+    assert "throttled" not in page.text
     none = Outline(drive_page(view, drive, DriveHistory(), "1"))
     assert "What happened" not in none.text
 
@@ -396,3 +399,20 @@ def test_an_event_of_another_year_or_of_a_wrong_clock_has_no_lane() -> None:
     for wrong in (day - 366, day + 2):
         assert event_lanes([DriveEvent(wrong, EventKind.MISSING, 1)], examples.AT) == ""
     assert "last 22 Nov 2026" in event_lanes([DriveEvent(day, EventKind.MISSING, 1)], examples.AT)
+
+
+@pytest.mark.parametrize(
+    ("spans", "expected"),
+    [
+        (((112, 0),), "Since 10:00:41."),
+        # A gap of nine seconds does not end it, and one of ten does.
+        (((112, 50), (41, 0)), "Since 10:00:41."),
+        (((112, 50), (40, 0)), "Since 10:01:53."),
+        (((300, 0),), "It began before the charts do."),
+    ],
+)
+def test_a_bottleneck_says_since_when(spans: tuple[tuple[int, int], ...], expected: str) -> None:
+    load = examples.Load(40, 20, 0.3, 0.5, Verdict.DEVICE, spans)
+    now = examples.columns(load, 3, 300)
+    (todo,) = judgement.judged(facts("nvme0n1"), now, 300.0, at=examples.AT).todos
+    assert todo.text.endswith(expected)

@@ -77,7 +77,7 @@ def test_a_drive_behind_a_controller_has_its_own_page(tmp_path: Path) -> None:
 
 def test_a_host_without_smart_data_is_not_called_healthy(tmp_path: Path) -> None:
     text = text_of("mysql-nvme-6.1", tmp_path)
-    assert "None of the two drives has SMART data." in text
+    assert "No drive provides SMART data." in text
     assert "drives are healthy" not in text
 
 

@@ -39,6 +39,22 @@ def verdicts(first: int) -> set[str]:
     return found
 
 
+def text_of(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=PATIENCE_SECONDS) as answer:
+        body: bytes = answer.read()
+    return body.decode()
+
+
+def assert_the_tour_leads_everywhere(printed: str) -> None:
+    """Each address that is printed or linked answers, and each page is that of its host."""
+    addresses = set(re.findall(r"http://[0-9.:]+/?\S*", printed.partition("The commands")[0]))
+    tour = next(address for address in addresses if "six hosts" in text_of(address))
+    links = re.findall(r'<a href="([^"]*)">([^<]*)</a>', text_of(tour))
+    assert {address for address, _ in links} < addresses | {tour}
+    names = [name for address, name in links if f"<title>{name}: " in text_of(address)]
+    assert ["db1", "db2", "db3", "db4", "db5", "db6"] == names
+
+
 @pytest.mark.real
 def test_the_demo_shows_every_verdict_and_notifications(tmp_path: Path) -> None:
     need("prometheus", "prometheus-alertmanager")
@@ -67,6 +83,7 @@ def test_the_demo_shows_every_verdict_and_notifications(tmp_path: Path) -> None:
             with suppress(AssertionError):
                 wait_until(shows_all, "all verdicts", 3 * PATIENCE_SECONDS)
             assert VERDICTS == seen
+            assert_the_tour_leads_everywhere(log.read_text())
             wait_until(lambda: "[pager] FIRING SSDDriveFailing db5" in log.read_text())
             process.send_signal(signal.SIGINT)
             assert 0 == process.wait(PATIENCE_SECONDS)

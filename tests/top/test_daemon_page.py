@@ -12,7 +12,7 @@ import pytest
 from exporter.config.settings import Settings
 from exporter.runtime.errors import ConfigError
 from exporter.top import daemon_page
-from exporter.top.daemon_page import DEFAULT_URL, REFRESH_SECONDS, DaemonPage, parse
+from exporter.top.daemon_page import DEFAULT_URL, REFRESH_SECONDS, DaemonPage, daemon_url, parse
 from exporter.top.frame import DaemonDrive
 from tests.duration import PATIENCE_SECONDS, at_most
 
@@ -241,6 +241,21 @@ def test_a_value_that_no_drive_has_is_left_out(value: str) -> None:
 def test_the_daemon_is_asked_at_the_address_on_which_it_listens() -> None:
     """Another user's program may listen on ::1, which is often the first address of localhost."""
     assert DEFAULT_URL == f"http://{Settings().web.listen_address[0]}"
+    assert DEFAULT_URL == daemon_url(Settings().web.listen_address[0])
+
+
+@pytest.mark.parametrize(
+    ("address", "url"),
+    [
+        (":10180", "http://127.0.0.1:10180"),
+        ("0.0.0.0:10177", "http://127.0.0.1:10177"),
+        ("[::]:10177", "http://[::1]:10177"),
+        ("[fd00::2]:1", "http://[fd00::2]:1"),
+        ("10.0.0.5:10177", "http://10.0.0.5:10177"),
+    ],
+)
+def test_a_daemon_on_all_addresses_is_asked_on_loopback(address: str, url: str) -> None:
+    assert url == daemon_url(address)
 
 
 def test_a_page_of_any_size_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

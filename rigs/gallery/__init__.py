@@ -1,0 +1,1 @@
+"""Pictures of the pages, on one sheet (`make gallery`)."""
