@@ -91,6 +91,7 @@ class DiskActivity:
         "_evidence",
         "_full_busy_ratio",
         "_hang",
+        "_is_doubtful",
         "_is_limited",
         "_previous",
         "_rules",
@@ -260,8 +261,11 @@ class DiskActivity:
         verdict = Verdict.NONE
         if may_be_bottleneck:
             verdict = self._judge(now, disk, context, slowed_by, is_probed=is_probed)
-        if busy_ratio < self._calm_busy_ratio and not is_probed:
-            self._learn(now, disk)
+        if busy_ratio < self._calm_busy_ratio:
+            if not is_probed:
+                self._learn(now, disk)
+        elif self._is_doubtful:
+            self._doubt(disk)
         return verdict
 
     def _new_hang_detector(self) -> PartialHangDetector:
@@ -352,13 +356,23 @@ class DiskActivity:
             return
         # The await of a large request shows the bandwidth. That of a write beside a flush may
         # include the flush.
-        largest = rules.largest_bytes
+        largest, (reads, writes) = rules.largest_bytes, (disk.reads, disk.writes)
+        many = reads + writes >= rules.many_per_second * disk.seconds
+        read, write = self.baselines.read, self.baselines.write
         changed = False
-        if disk.reads and disk.read_bytes <= largest * disk.reads:
-            changed = self.baselines.read.observe(now, disk.reads, disk.read_seconds)
-        if disk.writes and not disk.flushes and disk.written_bytes <= largest * disk.writes:
-            changed = self.baselines.write.observe(now, disk.writes, disk.write_seconds) or changed
+        if reads and disk.read_bytes <= largest * reads:
+            changed = read.observe(now, reads, disk.read_seconds, are_many=many)
+        if writes and not disk.flushes and disk.written_bytes <= largest * writes:
+            took = disk.write_seconds
+            changed = write.observe(now, writes, took, are_many=many) or changed
         if changed:
+            self._update_limits()
+
+    def _doubt(self, disk: DiskInterval) -> None:
+        """Compares the requests of a busy second with a baseline that may be too large."""
+        read, write, seconds = self.baselines.read, self.baselines.write, disk.seconds
+        changed = read.observe_load(disk.reads, disk.read_seconds, seconds)
+        if write.observe_load(disk.writes, disk.write_seconds, seconds) or changed:
             self._update_limits()
 
     def _update_falloff_tracker(self) -> None:
@@ -376,9 +390,17 @@ class DiskActivity:
             for limit in (await_limit, unsaturated_await_limit)
         )
         # The await of a volume includes a network. Its limit for a deep queue requires a baseline.
+        # On a local drive, a baseline of few requests may include the time to wake up.
         is_local = not self.drive.volume
+        self._is_doubtful = self.baselines.read.is_doubtful or self.baselines.write.is_doubtful
         self._deep_limits = AwaitLimits(
-            *(await_limit(rules, kind, s, is_deep=is_local or s is not None) for s in (read, write))
+            *(
+                await_limit(
+                    *(rules, kind, None if is_local and one.is_doubtful else one.seconds),
+                    is_deep=is_local or one.seconds is not None,
+                )
+                for one in (self.baselines.read, self.baselines.write)
+            )
         )
         self._deep_queue_depth = rules.deep_queue_depth[kind]
         self._full_busy_ratio = rules.busy_ratio
