@@ -410,4 +410,6 @@ class DiskActivity:
         self._is_limited = volume is VolumeType.CLOUD
         # A disk of a hypervisor may have a limit or not, and constant throughput does not show one.
         is_limitable = volume in {VolumeType.CLOUD, VolumeType.HYPERVISOR}
-        self._when_full = Verdict.UNKNOWN if is_limitable else Verdict.DEVICE
+        # Without a baseline, a network is not distinguished from a full volume.
+        is_unlearned = self.drive.volume and read is None and write is None
+        self._when_full = Verdict.UNKNOWN if is_limitable or is_unlearned else Verdict.DEVICE

@@ -7,6 +7,7 @@ at 80 % or less. Scenes between are drawn again.
 import random
 from dataclasses import dataclass, replace
 
+from exporter.config.drive_class import VolumeType
 from rigs.scenes.composed_host import ComposedHost, Noise, Part
 from rigs.scenes.composition import between, flash, strength
 from rigs.scenes.drive import Job
@@ -111,6 +112,7 @@ def full_scene(
         hz=rng.choice([250, 1000]),
         noise=Noise(rng, "white", rng.choice([0.03, 0.1])),
         parts=parts,
+        volume=VolumeType.ARRAY if sleep == "remote" else VolumeType.DRIVE,
     )
     host.run(begin, slice_seconds=1.0)
     host.run(begin + 40)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from exporter.config.disk_rules import DiskRules
-from exporter.config.drive_class import DriveClass
+from exporter.config.drive_class import DriveClass, VolumeType
 from exporter.io.activity import DiskActivity
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles, RawSample
@@ -146,6 +146,7 @@ class ComposedHost:
     parts: Sequence[Part] = ()
     changes: Sequence[Change] = ()
     missing: frozenset[int] = frozenset()
+    volume: VolumeType = VolumeType.DRIVE
     evidence: SlowdownEvidence = field(default_factory=SlowdownEvidence)
     shown: list[Shown] = field(default_factory=list)
     fills: list[tuple[float, float]] = field(default_factory=list)
@@ -171,7 +172,12 @@ class ComposedHost:
             interval=self.interval,
             evidence=lambda _device: self.evidence,
         )
-        drive = Drive("composed", DriveClass(self.flash.kind))
+        drive = Drive(
+            "composed",
+            DriveClass(self.flash.kind),
+            volume=self.volume is not VolumeType.DRIVE,
+            volume_type=self.volume,
+        )
         self.sampler.update_drives({"sdx": drive})
         self._is_full = False
         self._idle_seconds = 0.0
