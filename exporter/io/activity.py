@@ -28,6 +28,7 @@ from exporter.io.verdict import (
     Verdict,
     await_limit,
     bottleneck_verdict,
+    deep_limit,
     device_is_full,
     is_saturated,
     requests_are_slow,
@@ -261,11 +262,8 @@ class DiskActivity:
         verdict = Verdict.NONE
         if may_be_bottleneck:
             verdict = self._judge(now, disk, context, slowed_by, is_probed=is_probed)
-        if busy_ratio < self._calm_busy_ratio:
-            if not is_probed:
-                self._learn(now, disk)
-        elif self._is_doubtful:
-            self._doubt(disk)
+        if (busy_ratio < self._calm_busy_ratio or self._is_doubtful) and not is_probed:
+            self._learn(now, disk)
         return verdict
 
     def _new_hang_detector(self) -> PartialHangDetector:
@@ -350,29 +348,13 @@ class DiskActivity:
         return self._throttling.observe(now, disk)
 
     def _learn(self, now: float, disk: DiskInterval) -> None:
-        rules, busy_ratio = self._rules.baseline, disk.busy_ratio
         # io_time may be 0 in a second with a few short requests.
-        if disk.queue_depth > rules.calm_queue_depth * max(busy_ratio, _LEAST_BUSY_RATIO):
-            return
-        # The await of a large request shows the bandwidth. That of a write beside a flush may
-        # include the flush.
-        largest, (reads, writes) = rules.largest_bytes, (disk.reads, disk.writes)
-        many = reads + writes >= rules.many_per_second * disk.seconds
-        read, write = self.baselines.read, self.baselines.write
-        changed = False
-        if reads and disk.read_bytes <= largest * reads:
-            changed = read.observe(now, reads, disk.read_seconds, are_many=many)
-        if writes and not disk.flushes and disk.written_bytes <= largest * writes:
-            took = disk.write_seconds
-            changed = write.observe(now, writes, took, are_many=many) or changed
+        most = self._rules.baseline.calm_queue_depth * max(disk.busy_ratio, _LEAST_BUSY_RATIO)
+        if disk.busy_ratio >= self._calm_busy_ratio:
+            changed = self.baselines.observe_load(disk)
+        else:
+            changed = disk.queue_depth <= most and self.baselines.observe(now, disk)
         if changed:
-            self._update_limits()
-
-    def _doubt(self, disk: DiskInterval) -> None:
-        """Compares the requests of a busy second with a baseline that may be too large."""
-        read, write, seconds = self.baselines.read, self.baselines.write, disk.seconds
-        changed = read.observe_load(disk.reads, disk.read_seconds, seconds)
-        if write.observe_load(disk.writes, disk.write_seconds, seconds) or changed:
             self._update_limits()
 
     def _update_falloff_tracker(self) -> None:
@@ -389,16 +371,11 @@ class DiskActivity:
             AwaitLimits(limit(rules, kind, read), limit(rules, kind, write))
             for limit in (await_limit, unsaturated_await_limit)
         )
-        # The await of a volume includes a network. Its limit for a deep queue requires a baseline.
-        # On a local drive, a baseline of few requests may include the time to wake up.
+        self._is_doubtful = self.baselines.is_doubtful
         is_local = not self.drive.volume
-        self._is_doubtful = self.baselines.read.is_doubtful or self.baselines.write.is_doubtful
         self._deep_limits = AwaitLimits(
             *(
-                await_limit(
-                    *(rules, kind, None if is_local and one.is_doubtful else one.seconds),
-                    is_deep=is_local or one.seconds is not None,
-                )
+                deep_limit(rules, kind, one.seconds, is_doubtful=one.is_doubtful, is_local=is_local)
                 for one in (self.baselines.read, self.baselines.write)
             )
         )
@@ -410,6 +387,4 @@ class DiskActivity:
         self._is_limited = volume is VolumeType.CLOUD
         # A disk of a hypervisor may have a limit or not, and constant throughput does not show one.
         is_limitable = volume in {VolumeType.CLOUD, VolumeType.HYPERVISOR}
-        # Without a baseline, a network is not distinguished from a full volume.
-        is_unlearned = self.drive.volume and read is None and write is None
-        self._when_full = Verdict.UNKNOWN if is_limitable or is_unlearned else Verdict.DEVICE
+        self._when_full = Verdict.UNKNOWN if is_limitable else Verdict.DEVICE

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from exporter.config.disk_rules import BaselineRules
+from exporter.io.interval import DiskInterval
 from exporter.runtime import untrusted_file
 
 log = logging.getLogger(__name__)
@@ -178,8 +179,7 @@ class AwaitBaseline:
         """
         if are_many:
             changed = self.many.observe(now, operations, seconds)
-            if changed and self.few is not None and self.many.seconds is not None:
-                self.few = None
+            self.few = self.few if self.many.seconds is None else None
             return changed
         if self.is_refuted or self.many.seconds is not None:
             return False
@@ -196,10 +196,9 @@ class AwaitBaseline:
         operations, total_seconds: the number of requests, and the sum of their times.
         seconds: the length of the interval.
         """
-        few = self.few
-        if few is None or few.seconds is None or self.many.seconds is not None:
+        few, rules = self.few, self.many.rules
+        if few is None or few.seconds is None or not self.is_doubtful:
             return False
-        rules = self.many.rules
         if operations < rules.operations:
             return False
         if total_seconds >= rules.refuted_ratio * few.seconds * operations:
@@ -218,6 +217,33 @@ class DriveBaselines:
 
     read: AwaitBaseline
     write: AwaitBaseline
+
+    @property
+    def is_doubtful(self) -> bool:
+        """True if one of them may be too large; see `AwaitBaseline.is_doubtful`."""
+        return self.read.is_doubtful or self.write.is_doubtful
+
+    def observe(self, now: float, disk: DiskInterval) -> bool:
+        """Adds the requests of an interval with low load; returns True if a baseline changed.
+
+        The await of a large request shows the bandwidth. That of a write beside a flush may include
+        the flush. Neither is added.
+        """
+        rules, reads, writes = self.read.many.rules, disk.reads, disk.writes
+        largest, changed = rules.largest_bytes, False
+        many = reads + writes >= rules.many_per_second * disk.seconds
+        if reads and disk.read_bytes <= largest * reads:
+            changed = self.read.observe(now, reads, disk.read_seconds, are_many=many)
+        if writes and not disk.flushes and disk.written_bytes <= largest * writes:
+            took = disk.write_seconds
+            changed = self.write.observe(now, writes, took, are_many=many) or changed
+        return changed
+
+    def observe_load(self, disk: DiskInterval) -> bool:
+        """Compares the requests of a busy interval; see `AwaitBaseline.observe_load`."""
+        seconds = disk.seconds
+        changed = self.read.observe_load(disk.reads, disk.read_seconds, seconds)
+        return self.write.observe_load(disk.writes, disk.write_seconds, seconds) or changed
 
 
 class Baselines:
@@ -302,20 +328,15 @@ class Baselines:
         A file of an older version has all observations in one histogram. They are kept, but count
         as those of few requests, because they may be.
         """
-        rules = self._rules
+        rules, few = self._rules, directions.get(f"{name}_few")
         many, reference = directions[name], directions.get(f"{name}_reference")
-        few, few_reference = directions.get(f"{name}_few"), None
+        few_reference = directions.get(f"{name}_few_reference")
         if few is None:
             many, few, reference, few_reference = (), many, None, reference
-        else:
-            few_reference = directions.get(f"{name}_few_reference")
-        kept = _restored(rules, few, few_reference)
+        known, kept = _restored(rules, many, reference), _restored(rules, few, few_reference)
         is_refuted = directions.get(f"{name}_refuted") is True
-        return AwaitBaseline(
-            _restored(rules, many, reference),
-            kept if kept.bins and not is_refuted else None,
-            is_refuted=is_refuted,
-        )
+        used = kept if kept.bins and not is_refuted else None
+        return AwaitBaseline(known, used, is_refuted=is_refuted)
 
 
 def _restored(rules: BaselineRules, pairs: Any, reference: Any) -> Baseline:

@@ -36,6 +36,7 @@ _CLOUD = (
 _HYPERVISORS = ("qemu", "vmware", "vbox", "orcl-vbox", "msft virtual disk", "xen", "nutanix")
 
 #: The start of the names of network block devices and of images of Ceph. They have no transport.
+#: Another host serves them, and its drives or the network may be the limit.
 _NETWORK_DEVICES = ("nbd", "rbd")
 
 
@@ -52,5 +53,5 @@ def volume_type(name: str, identity: DeviceIdentity) -> VolumeType:
     if name.startswith("xvd") or any(each.startswith(_HYPERVISORS) for each in names):
         return VolumeType.HYPERVISOR
     if name.startswith(_NETWORK_DEVICES):
-        return VolumeType.ARRAY
+        return VolumeType.HYPERVISOR
     return _TRANSPORTS.get(identity.transport or "", VolumeType.DRIVE)

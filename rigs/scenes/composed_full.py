@@ -112,7 +112,7 @@ def full_scene(
         hz=rng.choice([250, 1000]),
         noise=Noise(rng, "white", rng.choice([0.03, 0.1])),
         parts=parts,
-        volume=VolumeType.ARRAY if sleep == "remote" else VolumeType.DRIVE,
+        volume=VolumeType.HYPERVISOR if sleep == "remote" else VolumeType.DRIVE,
     )
     host.run(begin, slice_seconds=1.0)
     host.run(begin + 40)
@@ -124,9 +124,7 @@ def full_scene(
     seen = next((shown.at - begin for shown in load if shown.verdict == "device"), None)
     shown_most = max(set(late), key=late.count)
     base = host.activity.baselines.read.seconds, host.activity.baselines.write.seconds
-    wait = sum(one.wait * one.per_second for _, one in host._flying)
-    note = (
-        f"used {used:.2f} in flight {wait:.0f} await {[f'{o.wait * 1e3:.2f}' for _, o in host._flying]}"
-        f" ms base {base} wake {drive.wake_seconds * 1e3:.2f} ms {drive.kind}"
-    )
+    depth = sum(shown.depth for shown in load) / len(load)
+    wake = drive.wake_seconds * 1e3
+    note = f"{drive.kind} used {used:.2f} in flight {depth:.0f} base {base} wake {wake:.2f} ms"
     return FullOutcome(sleep, learned, used >= 0.97, shown_most, seen, note)

@@ -34,7 +34,7 @@ class HangOutcome:
 
     @property
     def is_false(self) -> bool:
-        return self.counted_seconds > self.hung_seconds + 2
+        return self.counted_seconds > 1.1 * self.hung_seconds + 3 * (self.hung_seconds > 0)
 
 
 def _parts(rng: random.Random, part: str, drive: Flash, kind: str) -> list[Part]:

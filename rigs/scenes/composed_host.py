@@ -9,7 +9,6 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from exporter.config.disk_rules import DiskRules
 from exporter.config.drive_class import DriveClass, VolumeType
@@ -198,10 +197,11 @@ class ComposedHost:
     def run(self, until: float, slice_seconds: float = SLICE) -> None:
         """Simulates until this second of the scene."""
         while self.now < until - 1e-6:
-            self._step(slice_seconds)
+            left = self._next - self.now
+            self._step(slice_seconds if left > 1.3 * slice_seconds else max(left, 0.01))
             if self.now >= self._next - 1e-6:
                 self._number += 1
-                self._next += self.interval
+                self._next = (self._number + 1) * self.interval
                 if self._number not in self.missing:
                     self._sample()
 
@@ -216,6 +216,8 @@ class ComposedHost:
                 spread = job.depth * share * (1 - share)
                 value = rng.gauss(job.depth * share, math.sqrt(spread))
                 count += min(max(math.floor(value + rng.random()), 0), int(job.depth))
+            elif mean >= 0.95 * job.depth:
+                count += min(int(mean + rng.random()), int(job.depth))
             elif mean > 0:
                 value = rng.gauss(mean, math.sqrt(1.5 * mean)) if mean > 4 else -1.0
                 if mean <= 4:

@@ -1,7 +1,8 @@
 """Draws composed scenes: a drive, a main writer and zero to four disturbances, with their truth.
 
-Each disturbance has a strength between 0 and 1. The space has two parts: rules are chosen on "shown"
-scenes and scored on "left out" ones. They differ in the strengths and in the pairs of disturbances.
+Each disturbance has a strength between 0 and 1. The space has two parts: rules are chosen on
+"shown" scenes and scored on "left out" ones. They differ in the strengths and in the pairs of
+disturbances.
 """
 
 import itertools
@@ -28,7 +29,7 @@ def strength(rng: random.Random, part: str) -> float:
 
 def between(low: float, high: float, share: float) -> float:
     """Returns the value at this share of a logarithmic scale."""
-    return low * (high / low) ** share
+    return low * math.exp(math.log(high / low) * share)
 
 
 NOISES = ("none", "white", "wander", "swing", "dips", "levels")
@@ -171,7 +172,9 @@ def _link(rng: random.Random, s: float, drive: Flash, t: float, end: float) -> D
 
     def evidence(at: float) -> SlowdownEvidence:
         now = drive.link_rate * (factor if at >= t else 1.0)
-        return SlowdownEvidence(link_bytes_per_second=now, link_max_bytes_per_second=drive.link_rate)
+        return SlowdownEvidence(
+            link_bytes_per_second=now, link_max_bytes_per_second=drive.link_rate
+        )
 
     return Disturbance([], [Change("link", t, math.inf, factor)], evidence)
 
@@ -234,9 +237,11 @@ class Outcome:
     noise: the shape of the noise.
     cliffs, found: the ends of the cache at full demand, and how many of them were claimed.
     is_cached: the cache became full in the scene.
-    claims, false_claims: the falloffs that the exporter counted, and those that were none.
+    claims, false_claims: the falloffs that the exporter counted, and those that were none and were
+        not withdrawn. withdrawn: the others that were none.
     blamed_seconds: seconds with the verdict `write_cache` while the cache was not full.
     error: the relative error of the location of the first cliff; None if unknown.
+    is_deep: the writer has less than half of its speed after the cliff.
     """
 
     labels: tuple[str, ...]
@@ -249,12 +254,13 @@ class Outcome:
     false_claims: int
     blamed_seconds: float
     error: float | None = None
-    location: str = "none"
+    withdrawn: int = 0
     note: str = ""
+    is_deep: bool = False
 
     @property
     def is_false(self) -> bool:
-        return self.false_claims > 0 or self.blamed_seconds > 0
+        return self.false_claims > 0
 
 
 #: A claim belongs to a cliff if it comes within this time after it, in seconds.
@@ -292,8 +298,9 @@ def falloff_scene(
         end = begin + 3 * (main.on + main.off)
     job = main.job
     parts = [Part(job, begin, end, main.on, main.off)]
-    light = Job(READ, 16384, 64, rate=rng.uniform(10, 300)), Job(
-        WRITE, 16384, 64, rate=rng.uniform(5, 100), blocks=False
+    light = (
+        Job(READ, 16384, 64, rate=rng.uniform(10, 300)),
+        Job(WRITE, 16384, 64, rate=rng.uniform(5, 100), blocks=False),
     )
     parts += [Part(one, 0.0) for one in light]
     changes, evidence = [], None
@@ -333,7 +340,7 @@ def falloff_scene(
         if shown.falloffs > seen:
             seen = shown.falloffs
             events.append((shown.at, seen, None))
-    return _outcome(host, main, labels, noise[0], begin, end, events)
+    return _outcome(host, main, labels, noise[0], begin=begin, end=end, events=events)
 
 
 def _outcome(
@@ -341,6 +348,7 @@ def _outcome(
     main: Writer,
     labels: tuple[str, ...],
     noise: str,
+    *,
     begin: float,
     end: float,
     events: list[tuple[float, int, float | None]],
@@ -370,16 +378,17 @@ def _outcome(
     )
     verdicts = {shown.verdict for shown in host.shown}
     explained = bool(verdicts & {"thermal", "link"}) and bool({"heat", "link"} & set(labels))
-    false = 0 if explained else len(events) - len(used)
     falloffs = host.activity.falloffs
     assert falloffs is not None
+    wrong = len(events) - len(used)
+    # The rules of main withdraw nothing.
+    withdrawn = min(getattr(falloffs, "withdrawn", 0), wrong)
+    false = 0 if explained else wrong - withdrawn
     error = None
-    location = "none"
     if host.fills and falloffs.last is not None and falloffs.events == 1 and 0 in used:
         true = host.fills[0][1] - next(
             (shown.written for shown in reversed(host.shown) if shown.at <= begin), 0.0
         )
-        location = "number"
         error = abs(falloffs.last.burst_bytes - true) / true
     note = f"fills {[round(at) for at, _ in host.fills]} events {[round(t) for t, _, _ in events]}"
     return Outcome(
@@ -393,6 +402,7 @@ def _outcome(
         false,
         float(blamed),
         error,
-        location,
+        withdrawn,
         note,
+        is_deep=rates[1] < 0.5 * rates[0],
     )

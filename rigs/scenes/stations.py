@@ -104,14 +104,15 @@ def _demands(flash: Flash, job: Job, state: State) -> tuple[tuple[float, float, 
     return (units / state.speed, controller, link), delay
 
 
-@lru_cache(maxsize=8192)
-def serve_at_stations(
-    flash: Flash, jobs: tuple[Job, ...], state: State
-) -> tuple[tuple[Served, ...], float]:
-    """Returns what each job gets, and the utilisation of the busiest station, 0 to 1."""
-    costs = [_demands(flash, job, state) for job in jobs]
-    load = [0.0, 0.0, 0.0]
-    closed = []
+_Cost = tuple[tuple[float, float, float], float]
+
+
+def _background(jobs: tuple[Job, ...], costs: list[_Cost]) -> tuple[list[float], list[int]]:
+    """Returns the load of open jobs on each station, and the jobs that keep a number in flight.
+
+    An open job for which a station has no time left keeps its largest number in flight.
+    """
+    load, closed = [0.0, 0.0, 0.0], []
     for index, (job, (demand, _)) in enumerate(zip(jobs, costs, strict=True)):
         if job.depth <= 0 or job.rate == 0.0:
             continue
@@ -121,6 +122,16 @@ def serve_at_stations(
                 load = added
                 continue
         closed.append(index)
+    return load, closed
+
+
+@lru_cache(maxsize=8192)
+def serve_at_stations(
+    flash: Flash, jobs: tuple[Job, ...], state: State
+) -> tuple[tuple[Served, ...], float]:
+    """Returns what each job gets, and the utilisation of the busiest station, 0 to 1."""
+    costs = [_demands(flash, job, state) for job in jobs]
+    load, closed = _background(jobs, costs)
     stretch = [1 / (1 - load[k]) for k in _STATIONS]
     queue = {i: [jobs[i].depth / 3] * 3 for i in closed}
     rates: dict[int, float] = {}
@@ -147,9 +158,7 @@ def serve_at_stations(
         elif job.depth <= 0 or job.rate is None or job.rate == 0.0:
             served.append(Served(0.0, 0.0))
         else:
-            spread = sum(
-                demand[k] * (1 + load[k] / 2 + waiting[k]) * stretch[k] for k in _STATIONS
-            )
+            spread = sum(demand[k] * (1 + load[k] / 2 + waiting[k]) * stretch[k] for k in _STATIONS)
             served.append(Served(job.rate, delay + spread))
     inside = sum(one.per_second * one.wait for one in served)
     if inside > flash.tags:
