@@ -61,7 +61,8 @@ def _series() -> dict[str, Any]:
 
 
 def _baseline() -> dict[str, Any]:
-    return {"read": [[10, 50.0], [11, 40.0]], "write": [[20, 90.0]]}
+    bins = {"read": [[10, 50.0], [11, 40.0]], "write": [[20, 90.0]]}
+    return {**bins, "read_few": [], "write_few": [[30, 5.0]]}
 
 
 def _role(name: str) -> dict[str, Any]:

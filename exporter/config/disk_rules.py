@@ -103,6 +103,11 @@ class BaselineRules:
         observations. With one observation per hour, they take a day.
     memory: if there are more observations than this, the weights of all observations are halved.
         With one observation per hour, the baseline follows changes of the device over months.
+    many_per_second: with at least this many requests per second, nothing sleeps between them. A CPU
+        core needs about a millisecond without work for its deep states, PCIe and SATA links some
+        milliseconds, and an NVMe drive 50 and more.
+    refuted_ratio, refuted_seconds: if requests under load take less than this share of a baseline
+        that was learned from few requests, during this time, that baseline is discarded.
     """
 
     calm_busy_ratio: float = 0.3
@@ -113,6 +118,9 @@ class BaselineRules:
     interval_seconds: float = 3600.0
     reference_observations: int = 24
     memory: int = 3000
+    many_per_second: float = 1000.0
+    refuted_ratio: float = 0.6
+    refuted_seconds: float = 5.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,7 +181,8 @@ AWAIT_BASELINE_INFO = MetricDesc(
 )
 AWAIT_REFERENCE = MetricDesc(
     "ssd_disk_await_reference_seconds",
-    "Baseline of the device on its first day (computed from diskstats). It does not change. "
+    "Baseline of the device on its first day (computed from diskstats). It does not change, "
+    "except when seconds with 1,000 requests and more replace a baseline of few requests. "
     "A drive whose ssd_disk_await_baseline_seconds is a multiple of it has become slower over the "
     "months. Absent during the first day.",
     ("device", "op"),

@@ -28,6 +28,7 @@ from exporter.io.verdict import (
     Verdict,
     await_limit,
     bottleneck_verdict,
+    deep_limit,
     device_is_full,
     is_saturated,
     requests_are_slow,
@@ -91,6 +92,7 @@ class DiskActivity:
         "_evidence",
         "_full_busy_ratio",
         "_hang",
+        "_is_doubtful",
         "_is_limited",
         "_previous",
         "_rules",
@@ -260,7 +262,7 @@ class DiskActivity:
         verdict = Verdict.NONE
         if may_be_bottleneck:
             verdict = self._judge(now, disk, context, slowed_by, is_probed=is_probed)
-        if busy_ratio < self._calm_busy_ratio and not is_probed:
+        if (busy_ratio < self._calm_busy_ratio or self._is_doubtful) and not is_probed:
             self._learn(now, disk)
         return verdict
 
@@ -346,18 +348,12 @@ class DiskActivity:
         return self._throttling.observe(now, disk)
 
     def _learn(self, now: float, disk: DiskInterval) -> None:
-        rules, busy_ratio = self._rules.baseline, disk.busy_ratio
         # io_time may be 0 in a second with a few short requests.
-        if disk.queue_depth > rules.calm_queue_depth * max(busy_ratio, _LEAST_BUSY_RATIO):
-            return
-        # The await of a large request shows the bandwidth. That of a write beside a flush may
-        # include the flush.
-        largest = rules.largest_bytes
-        changed = False
-        if disk.reads and disk.read_bytes <= largest * disk.reads:
-            changed = self.baselines.read.observe(now, disk.reads, disk.read_seconds)
-        if disk.writes and not disk.flushes and disk.written_bytes <= largest * disk.writes:
-            changed = self.baselines.write.observe(now, disk.writes, disk.write_seconds) or changed
+        most = self._rules.baseline.calm_queue_depth * max(disk.busy_ratio, _LEAST_BUSY_RATIO)
+        if disk.busy_ratio >= self._calm_busy_ratio:
+            changed = self.baselines.observe_load(disk)
+        else:
+            changed = disk.queue_depth <= most and self.baselines.observe(now, disk)
         if changed:
             self._update_limits()
 
@@ -375,10 +371,13 @@ class DiskActivity:
             AwaitLimits(limit(rules, kind, read), limit(rules, kind, write))
             for limit in (await_limit, unsaturated_await_limit)
         )
-        # The await of a volume includes a network. Its limit for a deep queue requires a baseline.
+        self._is_doubtful = self.baselines.is_doubtful
         is_local = not self.drive.volume
         self._deep_limits = AwaitLimits(
-            *(await_limit(rules, kind, s, is_deep=is_local or s is not None) for s in (read, write))
+            *(
+                deep_limit(rules, kind, one.seconds, is_doubtful=one.is_doubtful, is_local=is_local)
+                for one in (self.baselines.read, self.baselines.write)
+            )
         )
         self._deep_queue_depth = rules.deep_queue_depth[kind]
         self._full_busy_ratio = rules.busy_ratio

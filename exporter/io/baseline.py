@@ -3,6 +3,10 @@
 Await is the mean time of a request. `Baseline` stores a histogram of awaits and computes their
 median; it does no I/O. The baseline follows the drive over months. The reference is the baseline
 of the first day and does not change, so that the two together show a drive that becomes slower.
+
+A drive, its link or the CPU may sleep between two requests, and the next one waits until it is
+awake. So the await of a few requests per second is not that of the drive. `AwaitBaseline` keeps the
+observations of seconds with many requests apart, and prefers them.
 `Baselines` holds the baselines of all drives, and converts them to and from
 the values of the state file.
 """
@@ -14,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from exporter.config.disk_rules import BaselineRules
+from exporter.io.interval import DiskInterval
 from exporter.runtime import untrusted_file
 
 log = logging.getLogger(__name__)
@@ -129,12 +134,116 @@ class Baseline:
             self._median = _bin_seconds(_median_bin(self.bins, total))
 
 
+class AwaitBaseline:
+    """The baseline of one direction, from seconds with many requests, else from those with few.
+
+    many: the histogram of the seconds with many requests.
+    few: that of the other seconds; None if there are none, and after `many` is valid.
+    is_refuted: requests under load were faster than `few`, which is then not used any more.
+    """
+
+    __slots__ = ("_faster_seconds", "few", "is_refuted", "many")
+
+    def __init__(
+        self, many: Baseline, few: Baseline | None = None, *, is_refuted: bool = False
+    ) -> None:
+        self.many = many
+        self.few = few
+        self.is_refuted = is_refuted
+        self._faster_seconds = 0.0
+
+    @property
+    def seconds(self) -> float | None:
+        """The learned await in seconds; None until there are enough observations."""
+        learned = self.many.seconds
+        return learned if learned is not None or self.few is None else self.few.seconds
+
+    @property
+    def reference(self) -> float | None:
+        """The baseline of the first day in seconds; None before the end of that day."""
+        if self.few is None or self.many.seconds is not None:
+            return self.many.reference
+        return self.few.reference
+
+    @property
+    def is_doubtful(self) -> bool:
+        """True if the await was learned from few requests per second: it may be too large."""
+        few = self.few
+        return few is not None and few.seconds is not None and self.many.seconds is None
+
+    def observe(self, now: float, operations: int, seconds: float, *, are_many: bool) -> bool:
+        """Adds the operations of an interval with low load; returns True if the baseline changed.
+
+        are_many: the requests came so quickly that nothing slept between them. The other arguments
+            are those of `Baseline.observe`.
+        """
+        if are_many:
+            changed = self.many.observe(now, operations, seconds)
+            self.few = self.few if self.many.seconds is None else None
+            return changed
+        if self.is_refuted or self.many.seconds is not None:
+            return False
+        if self.few is None:
+            self.few = Baseline(self.many.rules)
+        return self.few.observe(now, operations, seconds)
+
+    def observe_load(self, operations: int, total_seconds: float, seconds: float) -> bool:
+        """Compares the requests of a second under load; returns True if the baseline changed.
+
+        A request does not become faster because of others that wait. If it does, those that taught
+        the baseline had to wake up the drive.
+
+        operations, total_seconds: the number of requests, and the sum of their times.
+        seconds: the length of the interval.
+        """
+        few, rules = self.few, self.many.rules
+        if few is None or few.seconds is None or not self.is_doubtful:
+            return False
+        if operations < rules.operations:
+            return False
+        if total_seconds >= rules.refuted_ratio * few.seconds * operations:
+            self._faster_seconds = 0.0
+            return False
+        self._faster_seconds += seconds
+        if self._faster_seconds < rules.refuted_seconds:
+            return False
+        self.few, self.is_refuted = None, True
+        return True
+
+
 @dataclass(slots=True)
 class DriveBaselines:
     """The baselines of one drive, for reads and for writes."""
 
-    read: Baseline
-    write: Baseline
+    read: AwaitBaseline
+    write: AwaitBaseline
+
+    @property
+    def is_doubtful(self) -> bool:
+        """True if one of them may be too large; see `AwaitBaseline.is_doubtful`."""
+        return self.read.is_doubtful or self.write.is_doubtful
+
+    def observe(self, now: float, disk: DiskInterval) -> bool:
+        """Adds the requests of an interval with low load; returns True if a baseline changed.
+
+        The await of a large request shows the bandwidth. That of a write beside a flush may include
+        the flush. Neither is added.
+        """
+        rules, reads, writes = self.read.many.rules, disk.reads, disk.writes
+        largest, changed = rules.largest_bytes, False
+        many = reads + writes >= rules.many_per_second * disk.seconds
+        if reads and disk.read_bytes <= largest * reads:
+            changed = self.read.observe(now, reads, disk.read_seconds, are_many=many)
+        if writes and not disk.flushes and disk.written_bytes <= largest * writes:
+            took = disk.write_seconds
+            changed = self.write.observe(now, writes, took, are_many=many) or changed
+        return changed
+
+    def observe_load(self, disk: DiskInterval) -> bool:
+        """Compares the requests of a busy interval; see `AwaitBaseline.observe_load`."""
+        seconds = disk.seconds
+        changed = self.read.observe_load(disk.reads, disk.read_seconds, seconds)
+        return self.write.observe_load(disk.writes, disk.write_seconds, seconds) or changed
 
 
 class Baselines:
@@ -156,8 +265,7 @@ class Baselines:
         for identity, directions in list((stored or {}).items())[:_MAX_DRIVES]:
             try:
                 self._by_identity[identity] = DriveBaselines(
-                    self._restored(directions["read"], directions.get("read_reference")),
-                    self._restored(directions["write"], directions.get("write_reference")),
+                    self._restored(directions, "read"), self._restored(directions, "write")
                 )
             except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as e:
                 log.warning(
@@ -170,7 +278,9 @@ class Baselines:
         """Returns the drive's baselines; for a new drive, empty ones that are then stored."""
         baselines = self._by_identity.pop(identity, None)
         if baselines is None:
-            baselines = DriveBaselines(Baseline(self._rules), Baseline(self._rules))
+            baselines = DriveBaselines(
+                AwaitBaseline(Baseline(self._rules)), AwaitBaseline(Baseline(self._rules))
+            )
         # The entry moves to the end, so that the least recently seen drives are dropped first.
         self._by_identity[identity] = baselines
         while len(self._by_identity) > _MAX_DRIVES:
@@ -181,7 +291,10 @@ class Baselines:
         """Applies new settings to all baselines."""
         self._rules = rules
         for drive in self._by_identity.values():
-            drive.read.rules = drive.write.rules = rules
+            for one in (drive.read, drive.write):
+                one.many.rules = rules
+                if one.few is not None:
+                    one.few.rules = rules
 
     def to_state(self) -> dict[str, Any]:
         """Returns JSON values for the state file. Drives without an observation are left out.
@@ -191,11 +304,9 @@ class Baselines:
         """
         kept: list[tuple[str, DriveBaselines]] = []
         left = _MAX_STORED_BINS
-        known = [
-            each for each in self._by_identity.items() if each[1].read.bins or each[1].write.bins
-        ]
+        known = [each for each in self._by_identity.items() if _bin_count(each[1])]
         for identity, drive in reversed(known):
-            left -= len(drive.read.bins) + len(drive.write.bins)
+            left -= _bin_count(drive)
             if left < 0:
                 break
             kept.append((identity, drive))
@@ -207,24 +318,53 @@ class Baselines:
                 *(len(kept), len(known)),
             )
         return {
-            identity: {
-                "read": [list(pair) for pair in drive.read.weights()],
-                "write": [list(pair) for pair in drive.write.weights()],
-                **(
-                    {} if drive.read.reference is None else {"read_reference": drive.read.reference}
-                ),
-                **(
-                    {}
-                    if drive.write.reference is None
-                    else {"write_reference": drive.write.reference}
-                ),
-            }
+            identity: {**_stored("read", drive.read), **_stored("write", drive.write)}
             for identity, drive in reversed(kept)
         }
 
-    def _restored(self, pairs: Any, reference: Any) -> Baseline:
-        known = untrusted_file.number(reference, _MIN_SECONDS, 2 * _MAX_SECONDS)
-        return Baseline.restored(self._rules, [_parse_bin(*pair) for pair in pairs], known)
+    def _restored(self, directions: Mapping[str, Any], name: str) -> AwaitBaseline:
+        """Returns a baseline from the state file.
+
+        A file of an older version has all observations in one histogram. They are kept, but count
+        as those of few requests, because they may be.
+        """
+        rules, few = self._rules, directions.get(f"{name}_few")
+        many, reference = directions[name], directions.get(f"{name}_reference")
+        few_reference = directions.get(f"{name}_few_reference")
+        if few is None:
+            many, few, reference, few_reference = (), many, None, reference
+        known, kept = _restored(rules, many, reference), _restored(rules, few, few_reference)
+        is_refuted = directions.get(f"{name}_refuted") is True
+        used = kept if kept.bins and not is_refuted else None
+        return AwaitBaseline(known, used, is_refuted=is_refuted)
+
+
+def _restored(rules: BaselineRules, pairs: Any, reference: Any) -> Baseline:
+    known = untrusted_file.number(reference, _MIN_SECONDS, 2 * _MAX_SECONDS)
+    return Baseline.restored(rules, [_parse_bin(*pair) for pair in pairs], known)
+
+
+def _stored(name: str, baseline: AwaitBaseline) -> dict[str, Any]:
+    """Returns the values of one direction; see `Baselines.to_state`."""
+    many, few = baseline.many, baseline.few
+    values: dict[str, Any] = {
+        name: [list(pair) for pair in many.weights()],
+        f"{name}_few": [] if few is None else [list(pair) for pair in few.weights()],
+    }
+    if many.reference is not None:
+        values[f"{name}_reference"] = many.reference
+    if few is not None and few.reference is not None:
+        values[f"{name}_few_reference"] = few.reference
+    if baseline.is_refuted:
+        values[f"{name}_refuted"] = True
+    return values
+
+
+def _bin_count(drive: DriveBaselines) -> int:
+    return sum(
+        len(one.many.bins) + (0 if one.few is None else len(one.few.bins))
+        for one in (drive.read, drive.write)
+    )
 
 
 def _parse_bin(index: Any, weight: Any) -> tuple[int, float]:

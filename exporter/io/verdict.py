@@ -89,6 +89,25 @@ def unsaturated_await_limit(
     return max(rules.await_floor_seconds[kind], await_limit(rules, kind, baseline_seconds))
 
 
+def deep_limit(
+    rules: SaturationRules,
+    kind: DriveClass,
+    baseline_seconds: float | None,
+    *,
+    is_doubtful: bool,
+    is_local: bool,
+) -> float:
+    """Returns the smallest await, in seconds, that counts as slow with a deep queue.
+
+    The await of a volume includes a network, so its limit for a deep queue requires a baseline. On
+    a local drive, a doubtful baseline may include the time to wake up, and counts as not learned.
+    """
+    if is_local and is_doubtful:
+        baseline_seconds = None
+    is_deep = is_local or baseline_seconds is not None
+    return await_limit(rules, kind, baseline_seconds, is_deep=is_deep)
+
+
 def requests_are_slow(disk: DiskInterval, limits: AwaitLimits) -> bool:
     """Returns True if reads and writes together took at least as long as the limits allow.
 

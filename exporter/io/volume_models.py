@@ -35,6 +35,10 @@ _CLOUD = (
 #: disks.
 _HYPERVISORS = ("qemu", "vmware", "vbox", "orcl-vbox", "msft virtual disk", "xen", "nutanix")
 
+#: The start of the names of network block devices and of images of Ceph. They have no transport.
+#: Another host serves them, and its drives or the network may be the limit.
+_NETWORK_DEVICES = ("nbd", "rbd")
+
 
 def volume_type(name: str, identity: DeviceIdentity) -> VolumeType:
     """Returns what a block device is, from its model and its transport.
@@ -47,5 +51,7 @@ def volume_type(name: str, identity: DeviceIdentity) -> VolumeType:
     if any(each.startswith(_CLOUD) for each in names):
         return VolumeType.CLOUD
     if name.startswith("xvd") or any(each.startswith(_HYPERVISORS) for each in names):
+        return VolumeType.HYPERVISOR
+    if name.startswith(_NETWORK_DEVICES):
         return VolumeType.HYPERVISOR
     return _TRANSPORTS.get(identity.transport or "", VolumeType.DRIVE)

@@ -12,7 +12,7 @@ from exporter.families import disk_families as metrics
 from exporter.families.desc import MetricDesc, Sample, SampleBlock
 from exporter.io.accumulators import MAX_WINDOW
 from exporter.io.activity import DiskActivity
-from exporter.io.baseline import Baseline
+from exporter.io.baseline import AwaitBaseline
 from exporter.io.sampler import Sampler
 from exporter.io.verdict import Verdict
 from exporter.linux.diskstats import DiskStats
@@ -198,7 +198,7 @@ def _falloffs(leaves: Mapping[str, DiskActivity]) -> Iterator[SampleBlock]:
 
 def _baselines(leaves: Mapping[str, DiskActivity], rules: SaturationRules) -> Iterator[SampleBlock]:
     series: list[tuple[str, str]] = []
-    baselines: list[Baseline] = []
+    baselines: list[AwaitBaseline] = []
     limits: list[float] = []
     origins: list[tuple[str, str, str]] = []
     for name, activity in leaves.items():

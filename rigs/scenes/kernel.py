@@ -70,12 +70,17 @@ class BlockDevice:
             self.io_jiffies += elapsed
 
     def flow(
-        self, seconds: float, classes: list[tuple[int, float, float, float]], closed: float
+        self,
+        seconds: float,
+        classes: list[tuple[int, float, float, float]],
+        closed: float,
+        busy: float | None = None,
     ) -> None:
         """Adds traffic that is too fast to be simulated one by one.
 
         classes: operation, requests per second, await and size of each class.
         closed: the share of the requests that a completion starts, 0 to 1.
+        busy: the share of the time with a request in flight; None for requests at random times.
         """
         rate = flowing = 0.0
         for op, per_second, wait, size in classes:
@@ -85,7 +90,8 @@ class BlockDevice:
             rate += per_second
             flowing += per_second * wait
         self.flowing = flowing
-        is_busy = 1.0 if self.in_flight else 1 - math.exp(-flowing)
+        is_busy = 1 - math.exp(-flowing) if busy is None else busy
+        is_busy = 1.0 if self.in_flight else is_busy
         if self.ticks is IoTicks.PRECISE:
             counted = is_busy
         else:
@@ -93,15 +99,22 @@ class BlockDevice:
             events = rate * (2 - closed) / self.hz
             hit = 1 - math.exp(-events)
             starts = (1 - closed) / (2 - closed)
-            if self.ticks is IoTicks.ONE or flowing < 1:
+            mixed = hit * starts + (1 - starts) * is_busy
+            if self.ticks is IoTicks.ONE or (flowing < 1 and busy is None):
                 counted = hit
+            elif flowing < 1:
+                counted = max(hit, mixed)
             else:
-                counted = hit * starts + (1 - starts) * is_busy
+                counted = mixed
         self.io_jiffies += counted * seconds * self.hz
         self._stamp += round(seconds * self.hz)
 
-    def line(self, rng: random.Random) -> str:
-        waiting = self.in_flight + int(self.flowing + rng.random())
+    def line(self, rng: random.Random, flying: int | None = None) -> str:
+        """Returns the line of /proc/diskstats.
+
+        flying: the number of requests in flight; None for a number near its mean.
+        """
+        waiting = self.in_flight + int(self.flowing + rng.random()) if flying is None else flying
         ms = [int(seconds * 1000) for seconds in self.seconds]
         sectors = [int(count / 512) for count in self.byte_counts]
         ios = [int(count) for count in self.ios]

@@ -6,6 +6,13 @@ import pytest
 
 from rigs.scenes import loads
 from rigs.scenes.classes import CLASSES
+from rigs.scenes.composed_table import full_outcome
+from rigs.scenes.composition import (
+    LEFT_OUT,
+    SHOWN,
+    combination,
+    is_of,
+)
 from rigs.scenes.drive import Job, serve
 from rigs.scenes.kernel import READ, WRITE, BlockDevice, IoTicks
 from rigs.scenes.table import SceneClass, run_one
@@ -95,6 +102,29 @@ def test_a_held_request_is_in_flight_and_credited_when_it_ends() -> None:
     block.end(31.0, WRITE, 1.0, 4096)
     assert [0, 1] == block.ios[:2]
     assert 30.0 == block.seconds[WRITE]
+
+
+@pytest.mark.parametrize("part", [SHOWN, LEFT_OUT])
+def test_a_combination_of_disturbances_belongs_to_one_part(part: str) -> None:
+    rng = random.Random(5)
+    other = SHOWN if part == LEFT_OUT else LEFT_OUT
+    names = [combination(rng, part) for _ in range(300)]
+    several = [some for some in names if len(some) > 1]
+    assert several
+    assert not any(is_of(some, other) for some in several)
+
+
+def test_the_time_of_many_requests_that_hung_together_counts_once() -> None:
+    """It is credited when they complete, and is many times that of the hang."""
+    (scene,) = [one for one in CLASSES if one.name == "everything hangs, 10 to 45 s"]
+    results = [run_one(scene, 2026, number) for number in range(8)]
+    assert not any(result.is_false for result in results), [result.note for result in results]
+
+
+def test_a_full_drive_that_slept_while_it_was_learned_is_shown() -> None:
+    scenes = (full_outcome(f"slept {n}", SHOWN, "NVMe power state") for n in range(40))
+    first = next(scene for scene in scenes if scene.is_full and scene.learned == "sparse")
+    assert first.is_found, first.note
 
 
 def test_the_same_seed_yields_the_same_scene() -> None:

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exporter.config.disk_rules import BaselineRules
-from exporter.io.baseline import Baseline, Baselines
+from exporter.io.baseline import AwaitBaseline, Baseline, Baselines
 from exporter.runtime.state import StateFile
 
 RULES = BaselineRules()
@@ -91,7 +91,7 @@ def test_the_reference_is_the_baseline_of_the_first_day() -> None:
 def test_the_reference_survives_a_restart() -> None:
     baselines = Baselines(RULES)
     for hour in range(100):
-        baselines.for_drive("wwn-1").read.observe(hour * HOUR, 50, 50 * 0.001)
+        baselines.for_drive("wwn-1").read.observe(hour * HOUR, 50, 50 * 0.001, are_many=True)
     kept = json.loads(json.dumps(baselines.to_state()))
     again = Baselines(RULES, kept).for_drive("wwn-1")
     assert again.read.reference == baselines.for_drive("wwn-1").read.reference is not None
@@ -155,8 +155,9 @@ _ALMOST = st.dictionaries(
 def learned() -> Baselines:
     baselines = Baselines(RULES)
     for hour in range(80):
-        baselines.for_drive("wwn-1").read.observe(hour * HOUR, 50, 50 * 0.000_2)
-        baselines.for_drive("wwn-1").write.observe(hour * HOUR, 50, 50 * 0.002)
+        drive = baselines.for_drive("wwn-1")
+        drive.read.observe(hour * HOUR, 50, 50 * 0.000_2, are_many=True)
+        drive.write.observe(hour * HOUR, 50, 50 * 0.002, are_many=True)
     baselines.for_drive("wwn-2")
     return baselines
 
@@ -227,3 +228,75 @@ def test_the_baselines_that_fit_into_the_state_file_are_saved_and_only_more_are_
     assert ["a drive"] == loaded["inventory"]
     message = f"only the baselines of 1500 of {count} drives are saved"
     assert ([message] if excess > 0 else []) == [text.partition(":")[0] for text in caplog.messages]
+
+
+def asleep(await_seconds: float) -> AwaitBaseline:
+    """Returns the baseline of a drive that few requests per second have woken up for an hour."""
+    baseline = AwaitBaseline(Baseline(RULES))
+    for second in range(3600):
+        baseline.observe(second, 12, 12 * await_seconds, are_many=False)
+    return baseline
+
+
+def test_a_baseline_of_few_requests_is_doubtful() -> None:
+    baseline = asleep(0.006)
+    assert pytest.approx(0.006, rel=0.1) == baseline.seconds
+    assert baseline.is_doubtful
+
+
+def test_many_requests_replace_it_within_seconds() -> None:
+    baseline = asleep(0.006)
+    for second in range(10):
+        baseline.observe(3600 + second, 1000, 1000 * 0.000_1, are_many=True)
+    for second in range(10):
+        baseline.observe(3610 + second, 12, 12 * 0.006, are_many=False)
+    assert baseline.seconds is None or baseline.is_doubtful
+    for second in range(60):
+        baseline.observe(3620 + second, 1000, 1000 * 0.000_1, are_many=True)
+    assert pytest.approx(0.000_1, rel=0.1) == baseline.seconds
+    assert not baseline.is_doubtful
+
+
+def test_five_faster_seconds_under_load_refute_it_for_good() -> None:
+    baseline = asleep(0.006)
+    changes = [baseline.observe_load(50_000, 50_000 * 0.002, 1.0) for _ in range(5)]
+    assert [False] * 4 + [True] == changes
+    assert baseline.seconds is None
+    for second in range(3600):
+        baseline.observe(4000 + second, 12, 12 * 0.006, are_many=False)
+    assert baseline.seconds is None
+
+
+def test_a_load_that_is_as_slow_does_not_refute_it() -> None:
+    baseline = asleep(0.003)
+    assert not any(baseline.observe_load(1000, 1000 * 0.003, 1.0) for _ in range(100))
+    assert pytest.approx(0.003, rel=0.1) == baseline.seconds
+
+
+def test_a_baseline_of_an_older_version_is_kept_and_doubted() -> None:
+    """Its file does not tell how many requests taught it."""
+    taught_before = [[52, 300.0], [53, 40.0]]
+    stored = {"wwn-1": {"read": taught_before, "write": [], "read_reference": 0.000_15}}
+    baseline = Baselines(RULES, stored).for_drive("wwn-1").read
+    assert baseline.seconds is not None
+    assert 0.000_15 == baseline.reference
+    assert baseline.is_doubtful
+    for second in range(60):
+        baseline.observe(second, 1000, 1000 * 0.000_1, are_many=True)
+    assert not baseline.is_doubtful, "a minute of calm load has replaced it"
+
+
+def test_what_is_doubted_and_refuted_survives_a_restart() -> None:
+    baselines = Baselines(RULES)
+    drive = baselines.for_drive("wwn-1")
+    for second in range(3600):
+        drive.read.observe(second, 12, 12 * 0.006, are_many=False)
+        drive.write.observe(second, 12, 12 * 0.004, are_many=False)
+    for _ in range(5):
+        drive.write.observe_load(50_000, 50_000 * 0.001, 1.0)
+    drive.write.observe(9000, 50, 50 * 0.000_1, are_many=True)
+    again = Baselines(RULES, json.loads(json.dumps(baselines.to_state()))).for_drive("wwn-1")
+    assert again.read.is_doubtful
+    assert drive.read.seconds == again.read.seconds
+    assert again.write.is_refuted
+    assert again.write.seconds is None

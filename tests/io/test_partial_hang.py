@@ -4,7 +4,7 @@ import random
 
 from exporter.config.disk_rules import BaselineRules, DiskRules, PartialHangRules
 from exporter.io.activity import DiskActivity, DiskContext
-from exporter.io.baseline import Baseline, DriveBaselines
+from exporter.io.baseline import Baselines
 from exporter.io.drive import drive_from_name
 from exporter.io.interval import DiskInterval
 from exporter.io.partial_hang import PartialHangDetector
@@ -99,7 +99,7 @@ def _second(excess: float | None, queue_depth: float = 1.0) -> DiskInterval:
 
 
 def test_a_full_hang_after_a_partial_one_counts_with_a_half_of_its_last_second() -> None:
-    baselines = DriveBaselines(Baseline(BaselineRules()), Baseline(BaselineRules()))
+    baselines = Baselines(BaselineRules()).for_drive("sda")
     activity = DiskActivity(drive_from_name("sdx"), DiskRules(), baselines, 0.0)
     context = DiskContext(is_waited_for=False, is_cpu_bound=False)
     partial = [_second(4.0)] * 8 + [_second(-20.0)] + [_second(0.0)] * 3

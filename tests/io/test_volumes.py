@@ -115,3 +115,8 @@ def test_no_completed_operation_is_no_limit() -> None:
     idle = over(NEW, NEW)
     assert not limit.observe(1.0, idle)
     assert not limit.observe(2.0, idle)
+
+
+@pytest.mark.parametrize("name", ["nbd0", "rbd12"])
+def test_a_network_block_device_is_a_volume_of_another_host(name: str) -> None:
+    assert VolumeType.HYPERVISOR is volume_type(name, DeviceIdentity())

@@ -15,7 +15,7 @@ from exporter.config.settings import DeviceSettings
 from exporter.drives.health import DriveHealth
 from exporter.io import survey
 from exporter.io.activity import DiskActivity, DiskContext
-from exporter.io.baseline import Baseline, DriveBaselines
+from exporter.io.baseline import Baselines
 from exporter.io.drive import Drive, drive_from_name
 from exporter.io.falloff_tracker import WriteFalloffTracker
 from exporter.io.interval import DiskInterval, disk_interval
@@ -296,7 +296,7 @@ CLIFF = (*[FAST_SECOND] * 10, *[SLOW_SECOND] * 15)
 def activity(
     drive: Drive | None = None, told: Callable[[], SlowdownEvidence] = SlowdownEvidence
 ) -> DiskActivity:
-    baselines = DriveBaselines(Baseline(BaselineRules()), Baseline(BaselineRules()))
+    baselines = Baselines(BaselineRules()).for_drive("sda")
     return DiskActivity(drive or drive_from_name("sdx"), DiskRules(), baselines, 0.0, told)
 
 
