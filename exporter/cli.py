@@ -263,15 +263,6 @@ def _reread(
     return reread
 
 
-def _as_flags(words: list[str]) -> list[str]:
-    """Returns the arguments with the usual words ``help`` and ``version`` as flags."""
-    if words[:1] == ["version"]:
-        return ["--version", *words[1:]]
-    if words[:1] == ["help"]:
-        return [*words[1:2], "--help"]
-    return words
-
-
 def _reject_unknown_command(words: Sequence[str]) -> None:
     if words and not words[0].startswith("-"):
         raise _unknown_command(words[0])
@@ -338,7 +329,7 @@ def _run(argv: Sequence[str] | None) -> int:
         # The kernel drops signals for which PID 1 has no handler. Without this handler, SIGTERM
         # would not stop a command in a container.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-    words = _as_flags(list(sys.argv[1:] if argv is None else argv))
+    words = list(sys.argv[1:] if argv is None else argv)
     registered = COMMANDS.get(words[0]) if words else None
     try:
         if registered is not None:

@@ -438,11 +438,12 @@ def test_it_needs_no_configuration(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_a_file_that_is_missing_has_no_line_and_a_list_of_drives_a_next_step(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listed = tmp_path / "scan.json"
-    listed.write_text('{"devices": []}')
-    assert main(["read", str(tmp_path / "none"), str(listed)]) == 1
+    # Short names: long ones are broken at the end of the line.
+    monkeypatch.chdir(tmp_path)
+    Path("scan.json").write_text('{"devices": []}')
+    assert main(["read", "none", "scan.json"]) == 1
     text = " ".join(capsys.readouterr().out.split())
     assert "none: cannot be opened: No such file" in text
     assert "save `smartctl -x --json DEVICE` of each" in text
