@@ -267,15 +267,9 @@ def test_once_without_a_way_to_read_the_drives_says_so(tmp_path: Path) -> None:
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for words, expected in (
-        ("--version", f"ssd-exporter {__version__}"),
-        ("version", f"ssd-exporter {__version__}"),
-        ("--help", "--once"),
-        ("help", "--once"),
-        ("help check", "--second-opinion"),
-    ):
+    for flag, expected in (("--version", f"ssd-exporter {__version__}"), ("--help", "--once")):
         with pytest.raises(SystemExit) as raised:
-            main(words.split())
+            main([flag])
         assert raised.value.code == 0
         assert expected in capsys.readouterr().out
 
