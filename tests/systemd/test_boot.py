@@ -150,7 +150,7 @@ def test_a_reload_with_invalid_settings_fails_and_keeps_the_process(machine: Mac
             assert machine.run("systemctl", "reload", unit).returncode == 1
             assert "active" == machine.show(unit, "ActiveState")
             [line] = reader.warnings(unit)
-            assert line.startswith("ssd-exporter: unknown key web.listen; did you mean")
+            assert line.startswith(f"ssd-exporter: {CONFIG}: unknown key web.listen; did you mean")
     assert before == [machine.show(unit, "MainPID") for unit in BOTH]
     assert machine.page()
 
@@ -166,7 +166,7 @@ def test_invalid_settings_at_start_fail_the_unit_with_one_line(machine: Machine)
             assert "0" == machine.show(unit, "NRestarts")
             lines = reader.warnings(unit)
             assert 1 == len(lines), lines
-            assert lines[0].startswith("ssd-exporter: unknown key web.listen")
+            assert lines[0].startswith(f"ssd-exporter: {CONFIG}: unknown key web.listen")
     machine.systemctl("start", *BOTH)
     assert machine.page()
 
