@@ -1,5 +1,6 @@
 """Cache below var/lab for files that take seconds to build."""
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -49,15 +50,17 @@ def digest(sources: Iterable[Path], *more: str) -> str:
 def made(name: str, make: Callable[[Path], None]) -> Path:
     """Returns a cached file or directory; `make` creates it if it is missing.
 
-    An incomplete one is never used. Older versions are removed.
+    An incomplete one is never used. Older versions are removed. Of several processes, one makes it.
     """
-    place = CACHE / name
-    if not place.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        new = CACHE / f"{name}.{os.getpid()}.new"
-        make(new)
-        _sweep(place)
-        os.replace(new, place)
+    place, locks = CACHE / name, CACHE / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    with (locks / name).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not place.exists():
+            new = CACHE / f"{name}.{os.getpid()}.new"
+            make(new)
+            _sweep(place)
+            os.replace(new, place)
     return place
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from exporter.latency.trace_histogram import operation
 from rigs.lab.vm import drives
-from rigs.lab.vm.host import Host, device
+from rigs.lab.vm.host import Host, device, up
 
 #: The delays of the devices, and how many of their blocks are read.
 _NULL_SECONDS, _NULL_READS = 0.002, 300
@@ -39,6 +39,10 @@ ls {_INSTANCES}; cat /sys/kernel/tracing/synthetic_events
 """
 
 
+#: Serial number of the disk of scsi_debug.
+_SCSI_SERIAL = "20000"
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _tracefs(host: Host) -> Iterator[None]:
     run = host.machine.run
@@ -52,6 +56,10 @@ def _tracefs(host: Host) -> Iterator[None]:
     host.machine.output("udevadm", "settle")
     yield
     run("modprobe", "-r", "null_blk", "scsi_debug")
+    # Otherwise it counts as missing in later tests.
+    host.await_page(lambda page: up(page).get(_SCSI_SERIAL) in {0, None})
+    run("ssd-exporter", "forget", _SCSI_SERIAL)
+    host.await_page(lambda page: _SCSI_SERIAL not in up(page))
     run("umount", "/sys/kernel/tracing")
 
 
