@@ -106,7 +106,7 @@ else
 	$(BIN)/pytest $(ARGS)
 endif
 
-system: test-packages dev  ## Test packages, booted units, pages in a browser, alerting and a simulated month (7 minutes; ARGS=... for a part)
+system: test-packages dev  ## Test packages, booted units, pages in a browser, alerting and a simulated month (12 minutes; ARGS=... for a part)
 	$(BIN)/pytest $(if $(ARGS),$(ARGS),-n 8 $(PARALLEL) $(SYSTEM))
 
 lab: test-packages lab-packages dev deb  ## Test the .deb in a virtual machine with emulated drives (ARGS=... for pytest)
