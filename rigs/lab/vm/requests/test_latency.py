@@ -91,7 +91,8 @@ def _check(measured: dict[str, Any], latencies: list[float], least_seconds: floa
 
 def test_percentiles_are_those_of_the_single_requests_of_three_devices_at_once(host: Host) -> None:
     host.set(drives.SOFT_SLOW, slow_read_every=_SLOW_EVERY, slow_read_seconds=_SLOW_SECONDS)
-    scsi, nvme = _scsi_debug(host), device(host.page(), drives.SOFT_SLOW)
+    page = host.await_page(lambda page: up(page).get(drives.SOFT_SLOW) == 1)
+    scsi, nvme = _scsi_debug(host), device(page, drives.SOFT_SLOW)
     jobs = f"nullb0:{_NULL_READS}", f"{scsi}:{_SCSI_READS}:w", f"{nvme}:{_NVME_READS}"
     done = json.loads(
         host.machine.output("python3", "/opt/lab/latency_truth.py", *jobs, seconds=300)

@@ -36,7 +36,7 @@ def test_write_amplification_is_that_of_the_drive_and_a_refused_page_is_asked_fo
     host: Host,
 ) -> None:
     entries = "ssd_smart_error_log_entries_total"
-    errors = host.page().value(entries, serial=SERIAL)
+    errors = host.await_page(lambda page: up(page).get(SERIAL) == 1).value(entries, serial=SERIAL)
     host.set(
         SERIAL,
         vendor_id=_MICRON,
