@@ -57,6 +57,7 @@ def _tracefs(host: Host) -> Iterator[None]:
     host.machine.output("udevadm", "settle")
     yield
     run("modprobe", "-r", "null_blk", "scsi_debug")
+    run("umount", "/sys/kernel/tracing")
     # Otherwise it counts as missing in later tests. The daemon refuses until it has noticed.
     for _ in range(30):
         if run("ssd-exporter", "forget", _SCSI_SERIAL).status == 0:
