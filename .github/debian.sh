@@ -16,10 +16,10 @@ export PYTEST_ADDOPTS
 # The files belong to another user than root of the container, which git accepts only with a setting.
 # shellcheck disable=SC2016
 exec "${BUILDER:-docker}" run --rm --privileged --cgroupns=host --shm-size=4g \
-  --volume "$PWD:/work/checkout" --workdir /work/checkout --env CI --env PYTEST_ADDOPTS \
+  --volume "$PWD:/source" --workdir /source --env CI --env PYTEST_ADDOPTS \
   "${IMAGE:-debian:12}" sh -euc '
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq
     apt-get install -y -qq --no-install-recommends ca-certificates git make python3-venv >/dev/null
-    git config --global --add safe.directory /work/checkout
+    git config --global --add safe.directory /source
     exec make "$@"' sh "$@"
