@@ -14,18 +14,10 @@ case $machine in
   aarch64) architecture=arm64 ;;
   *) echo "deb.sh: unsupported architecture $machine; supported are x86_64 and aarch64" >&2; exit 2 ;;
 esac
-version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' exporter/__init__.py)
+kind=deb
+. packaging/build_directory.sh
 package=ssd-exporter_${version}_$architecture.deb
-# The time of the last commit, so that builds of a commit are reproducible byte by byte.
-when=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
-
-mkdir -p build dist
-work=$(mktemp -d "$PWD/build/deb.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM HUP
-# `make release` stages once for all packages of an architecture.
-stage=${STAGE:-$work/stage}
-[ -n "${STAGE:-}" ] || packaging/stage.sh "$python" "$machine" "$stage"
+staged "$python" "$machine" "$work/stage"
 echo "Building $package with debhelper"
 mkdir "$work/tree"
 cp -R packaging/debian "$work/tree/debian"
@@ -38,7 +30,7 @@ ssd-exporter ($version) stable; urgency=medium
 EOF
 # PATH: debhelper needs the Perl and Python of the system. -d: packages.sh has installed the build
 # dependencies.
-(cd "$work/tree" && env PATH=/usr/sbin:/usr/bin:/sbin:/bin STAGE="$stage" \
+(cd "$work/tree" && env PATH=/usr/sbin:/usr/bin:/sbin:/bin STAGE="$work/stage" \
   SOURCE_DATE_EPOCH="$when" DEB_BUILD_OPTIONS=nocheck \
   dpkg-buildpackage --host-arch "$architecture" -us -uc -b -d) > "$work/log" 2>&1 || {
   cat "$work/log" >&2

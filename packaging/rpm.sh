@@ -13,24 +13,15 @@ case $machine in
   x86_64 | aarch64) ;;
   *) echo "rpm.sh: unsupported architecture $machine; supported are x86_64 and aarch64" >&2; exit 2 ;;
 esac
-version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' exporter/__init__.py)
 url=$(sed -n 's/^Homepage = "\(.*\)"$/\1/p' pyproject.toml)
-
+kind=rpm
+. packaging/build_directory.sh
 package=ssd-exporter-$version-1.$machine.rpm
-# The time of the last commit, so that builds of a commit are reproducible byte by byte.
-when=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
-
-mkdir -p build dist
-work=$(mktemp -d "$PWD/build/rpm.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM HUP
-# `make release` stages once for all packages of an architecture.
-stage=${STAGE:-$work/stage}
-[ -n "${STAGE:-}" ] || packaging/stage.sh "$python" "$machine" "$stage"
+staged "$python" "$machine" "$work/stage"
 echo "Building $package with rpmbuild"
 env PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C SOURCE_DATE_EPOCH="$when" rpmbuild -bb --target "$machine" \
   --define "_topdir $work/top" --define "_rpmdir $work" --define "_rpmfilename $package" \
-  --define "version $version" --define "url $url" --define "stage $stage" \
+  --define "version $version" --define "url $url" --define "stage $work/stage" \
   --define "source $PWD/packaging/rpm" --define "_buildhost localhost" \
   --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1" \
   packaging/rpm/ssd-exporter.spec > "$work/log" 2>&1 || {

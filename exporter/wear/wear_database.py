@@ -14,9 +14,9 @@ import mmap
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from exporter.drives.wear_counter import WearObservation
 from exporter.runtime import kept_copy, privileges, untrusted_file
@@ -26,6 +26,8 @@ from exporter.wear.wear_tables import Rows
 from exporter.wear.wear_values import usable
 
 log = logging.getLogger(__name__)
+
+_Value = TypeVar("_Value")
 
 #: The name of the file in the state directory.
 HISTORY_FILE = "history.sqlite"
@@ -94,21 +96,11 @@ class WearDatabase:
 
     def rows(self, key: str) -> tuple[WearObservation, ...] | None:
         """Returns a drive's rows in the order of time; None if the file cannot be used."""
-        for _ in range(_ATTEMPTS):
-            with self._guarded(), self._as_reader() as copy:
-                return tuple(usable(wear_tables.rows(self._connect(copy), key)))
-            if not self._is_doubted:
-                break
-        return None
+        return self._read(lambda connection: usable(wear_tables.rows(connection, key)))
 
     def keys(self) -> tuple[str, ...] | None:
         """Returns the keys of all drives with rows; None if the file cannot be used."""
-        for _ in range(_ATTEMPTS):
-            with self._guarded(), self._as_reader() as copy:
-                return tuple(wear_tables.keys(self._connect(copy), DRIVES))
-            if not self._is_doubted:
-                break
-        return None
+        return self._read(lambda connection: wear_tables.keys(connection, DRIVES))
 
     def write(
         self,
@@ -150,6 +142,16 @@ class WearDatabase:
         if self._connection is not None:
             connection, self._connection, self._opened_file = self._connection, None, None
             connection.close()
+
+    def _read(
+        self, values: Callable[[sqlite3.Connection], Iterable[_Value]]
+    ) -> tuple[_Value, ...] | None:
+        for _ in range(_ATTEMPTS):
+            with self._guarded(), self._as_reader() as copy:
+                return tuple(values(self._connect(copy)))
+            if not self._is_doubted:
+                break
+        return None
 
     @contextlib.contextmanager
     def _as_reader(self) -> Iterator[IO[bytes] | None]:
