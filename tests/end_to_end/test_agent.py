@@ -209,11 +209,11 @@ def test_reloads_do_not_make_the_agent_larger(tmp_path: Path, drives: MadeUpDriv
 
     with agent_of(drives, tmp_path / "agent") as agent:
         agent.settled(6)
-        sizes = [reload(first, first + 49) for first in (1, 51, 101, 151)]
-        # Each reload that adds memory makes all of them larger. Another cause, such as the first
-        # read of a log, adds a step of 90 KiB once.
+        sizes = [reload(first, first + 99) for first in (1, 101, 201, 301)]
+        # Each reload that adds memory makes all of them larger. Other causes, such as the first
+        # read of a log, add steps of up to 90 KiB, several of which may be in a hundred reloads.
         growth = [after - before for before, after in pairwise(sizes)]
-        assert sorted(growth)[1] <= 32, sizes
+        assert sorted(growth)[1] <= 64, sizes
 
 
 def test_invalid_settings_end_the_agent_with_one_line_and_the_reason(
