@@ -104,15 +104,19 @@ def _busy_disks(values: _Values, order: list[tuple[str, Path]], scale: float) ->
                     running[name].scrape(),
                 )
             time.sleep(1)
-        durations: dict[str, list[float]] = {name: [] for name in running}
-        for turn in range(int(_BACK_TO_BACK * scale)):
-            for name in _turned(list(running), turn):
-                durations[name].append(running[name].scrape())
-        for name, seconds in durations.items():
-            p99 = statistics.quantiles(seconds, n=100)[-1]
-            _add(values, "scrape p99, 24 busy disks, back to back", name, p99)
+        _back_to_back(values, running, scale)
         for name, program in running.items():
             values["VmRSS, 24 disks"][name].append(program.rss_megabytes())
+
+
+def _back_to_back(values: _Values, running: dict[str, Program], scale: float) -> None:
+    durations: dict[str, list[float]] = {name: [] for name in running}
+    for turn in range(int(_BACK_TO_BACK * scale)):
+        for name in _turned(list(running), turn):
+            durations[name].append(running[name].scrape())
+    for name, seconds in durations.items():
+        p99 = statistics.quantiles(seconds, n=100)[-1]
+        _add(values, "scrape p99, 24 busy disks, back to back", name, p99)
 
 
 def _many_disks(values: _Values, order: list[tuple[str, Path]]) -> None:
