@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from exporter import __version__
 from exporter.cli import command_parser, parser
 from exporter.commands.registry import COMMANDS
 from tests.end_to_end.programs import need
@@ -166,6 +167,12 @@ def test_dashboards_are_mounted_at_the_path_of_the_provider(tmp_path: Path) -> N
     }
     (source,) = _yaml(provisioning / "datasources" / "ssd.yml")["datasources"]
     assert ("prometheus", True) == (source["type"], source["isDefault"])
+
+
+def test_the_pod_starts_the_image_of_this_version() -> None:
+    """`make kubernetes` writes the manifest again."""
+    used = [each["image"] for each in (*daemonset()["initContainers"], *containers().values())]
+    assert [f"ssd-exporter:{__version__}"] * 3 == used
 
 
 @pytest.mark.parametrize("name", ["exporter", "smart-agent"])
