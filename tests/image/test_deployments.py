@@ -3,9 +3,7 @@
 The schema of the DaemonSet takes 120 MB; rigs/lab validates against it.
 """
 
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ from tests.end_to_end.programs import need
 from tests.image.files import CONTAINER, TOP, containers, daemonset, documented_runs, services
 from tests.processes import run_program
 
-COMPOSE = CONTAINER / "compose.yml"
 #: Capabilities of the agent for SATA, NVMe and RAID; the exporter has none.
 RIGHTS = ["SYS_RAWIO", "SYS_ADMIN"]
 
@@ -42,18 +39,6 @@ def test_documented_command_lines_are_valid() -> None:
         parsed(services()[name]["command"])
     for container in containers().values():
         parsed(container["args"])
-
-
-def test_compose_yml_is_valid() -> None:
-    """Validated by docker-compose; the password has no default."""
-    need("docker-compose")
-    without = {name: value for name, value in os.environ.items() if name != "GRAFANA_PASSWORD"}
-    argv = ["docker-compose", "--file", str(COMPOSE), "config", "--quiet"]
-    done = run_program(argv, env=without | {"GRAFANA_PASSWORD": "x"})
-    assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=without)
-    assert 0 != done.returncode
-    assert "GRAFANA_PASSWORD" in done.stderr
 
 
 def test_the_exporter_is_unprivileged_and_the_agent_has_no_network() -> None:
