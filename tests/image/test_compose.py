@@ -45,7 +45,7 @@ def listed(system: Path) -> tuple[str, str]:
 def config(clone: Path, **more: str) -> "CompletedProcess[str]":
     """Validates compose.yml."""
     kept = {name: value for name, value in os.environ.items() if name != "GRAFANA_PASSWORD"}
-    argv = ["docker-compose", "--file", clone / "compose.yml", "config"]
+    argv: list[str | Path] = ["docker-compose", "--file", clone / "compose.yml", "config"]
     return run_program(argv, env={**kept, **more})
 
 
