@@ -23,13 +23,19 @@ from tests.test_saved_state import Started
 
 _DAY = 86_400
 _BOOT_ID = "2f5c1d0e-0000-4000-8000-000000000001"
-_FILES = Path(__file__).parent / "b004fe4"
+_FOLDERS = [path for path in Path(__file__).parent.iterdir() if (path / "drives").is_dir()]
+
+
+@pytest.fixture(params=sorted(_FOLDERS), ids=lambda path: path.name)
+def files(request: pytest.FixtureRequest) -> Path:
+    """The files that a commit wrote."""
+    return Path(request.param)
 
 
 @pytest.fixture
-def drives(tmp_path: Path) -> Path:
+def drives(files: Path, tmp_path: Path) -> Path:
     """A state directory with the files of drives."""
-    state = Path(shutil.copytree(_FILES / "drives", tmp_path / "daemon" / "state"))
+    state = Path(shutil.copytree(files / "drives", tmp_path / "daemon" / "state"))
     # The daemon deletes rows of more than 400 days: they are moved to the last hour.
     with closing(sqlite3.connect(state / HISTORY_FILE)) as history, history:
         ((last,),) = history.execute("SELECT max(at) FROM observation")
@@ -38,9 +44,9 @@ def drives(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def probes(tmp_path: Path) -> Path:
+def probes(files: Path, tmp_path: Path) -> Path:
     """A state directory with the files of probes."""
-    return Path(shutil.copytree(_FILES / "probes", tmp_path / "state"))
+    return Path(shutil.copytree(files / "probes", tmp_path / "state"))
 
 
 def test_a_daemon_continues_with_drives_baseline_and_wear(drives: Path, tmp_path: Path) -> None:
