@@ -49,6 +49,7 @@ def probes(files: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(files / "probes", tmp_path / "state"))
 
 
+@pytest.mark.real
 def test_a_daemon_continues_with_drives_baseline_and_wear(drives: Path, tmp_path: Path) -> None:
     before = json.loads((drives / "state.json").read_text())
     rows = {key: WearDatabase(drives / HISTORY_FILE).rows(key) for key in _keys(drives)}
