@@ -7,12 +7,13 @@ from concurrent.futures import ProcessPoolExecutor
 
 from rigs.scenes.composed_full import SLEEPS, FullOutcome, full_scene
 from rigs.scenes.composed_hangs import LOADS, HangOutcome, hang_scene
+from rigs.scenes.composed_softirqs import BOUND, SoftirqOutcome, softirq_outcome
 from rigs.scenes.composition import DISTURBANCES, Outcome, falloff_scene
 from rigs.scenes.table import OutsideClass
 
 _PIECE = 25
 
-Composed = tuple[list[Outcome], list[FullOutcome], list[HangOutcome]]
+Composed = tuple[list[Outcome], list[FullOutcome], list[HangOutcome], list[SoftirqOutcome]]
 
 
 def share(hits: int, count: int) -> str:
@@ -41,23 +42,30 @@ def _run_some(part: str, seed: int, first: int, end: int) -> Composed:
     eighth = [number for number in numbers if number % 8 == 0]
     full = [full_outcome(f"full {seed} {number}", part) for number in eighth]
     hangs = [hang_scene(random.Random(f"hang {seed} {number}"), part) for number in eighth]
-    return falloffs, full, hangs
+    sixteenth = [number for number in numbers if number % 16 == 0]
+    softirqs = [softirq_outcome(f"softirq {seed} {number}", part) for number in sixteenth]
+    return falloffs, full, hangs, softirqs
 
 
 def run_composed(part: str, seed: int, count: int, processes: int | None = None) -> Composed:
-    """Runs `count` scenes of long writes, and an eighth of it of baselines and of hangs."""
+    """Runs `count` scenes of long writes.
+
+    Of baselines and hangs, it runs an eighth of this number each, and of softirqs a sixteenth.
+    """
     falloffs: list[Outcome] = []
     full: list[FullOutcome] = []
     hangs: list[HangOutcome] = []
+    softirqs: list[SoftirqOutcome] = []
     with ProcessPoolExecutor(processes) as pool:
         pieces = range(0, count, _PIECE)
         some = [pool.submit(_run_some, part, seed, n, min(n + _PIECE, count)) for n in pieces]
         for future in some:
-            more_falloffs, more_full, more_hangs = future.result()
+            more_falloffs, more_full, more_hangs, more_softirqs = future.result()
             falloffs += more_falloffs
             full += more_full
             hangs += more_hangs
-    return falloffs, full, hangs
+            softirqs += more_softirqs
+    return falloffs, full, hangs, softirqs
 
 
 def _falloff_row(name: str, outcomes: Iterable[Outcome]) -> str:
@@ -74,7 +82,7 @@ def _falloff_row(name: str, outcomes: Iterable[Outcome]) -> str:
 
 def composed_table(results: Composed) -> str:
     """Returns the scores as tables in Markdown."""
-    falloffs, full, hangs = results
+    falloffs, full, hangs, softirqs = results
     lines = ["## Composed: falloffs", ""]
     lines += ["| present | scenes | cliffs | found | false | withdrawn | location p50 / p95 |"]
     lines += ["|---|--:|--:|--:|--:|--:|--:|"]
@@ -113,4 +121,12 @@ def composed_table(results: Composed) -> str:
             *(len(none), share(sum(one.is_false for one in none), len(none))),
         )
         lines.append("| " + " | ".join(map(str, cells_)) + " |")
+    lines += ["", "## Composed: CPUs that are bound by interrupts", ""]
+    lines += ["| bound by | scenes | right | false |", "|---|--:|--:|--:|"]
+    for bound in BOUND:
+        some_ = [one for one in softirqs if one.bound == bound]
+        right = sum(one.is_found if one.is_bound else not one.is_false for one in some_)
+        false = sum(one.is_false for one in some_)
+        shares_ = f"{share(right, len(some_))} | {share(false, len(some_))}"
+        lines.append(f"| {bound} | {len(some_)} | {shares_} |")
     return "\n".join(lines) + "\n"

@@ -6,6 +6,7 @@ import pytest
 
 from rigs.scenes import loads
 from rigs.scenes.classes import CLASSES
+from rigs.scenes.composed_softirqs import softirq_outcome
 from rigs.scenes.composed_table import full_outcome
 from rigs.scenes.composition import (
     LEFT_OUT,
@@ -125,6 +126,11 @@ def test_a_full_drive_that_slept_while_it_was_learned_is_shown() -> None:
     scenes = (full_outcome(f"slept {n}", SHOWN, "NVMe power state") for n in range(40))
     first = next(scene for scene in scenes if scene.is_full and scene.learned == "sparse")
     assert first.is_found, first.note
+
+
+def test_a_cpu_of_a_network_card_that_completes_a_part_of_the_requests_is_not_blamed() -> None:
+    scene = softirq_outcome("a part", SHOWN, "a network card")
+    assert "none" == scene.shown, scene.note
 
 
 def test_the_same_seed_yields_the_same_scene() -> None:
