@@ -55,6 +55,22 @@ class AwaitLimits:
     write_seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class DiskContext:
+    """The activity of the rest of the host in the same interval.
+
+    is_cpu_bound: True if a CPU that completes requests is saturated by interrupts, and the host has
+        little iowait; False if the CPUs are not sampled.
+    is_waited_for: True if tasks waited for I/O, see `tasks_wait_for_io`. None means that the kernel
+        provides no pressure stall information (PSI), or that it is not sampled.
+    is_cpu_full: True if a CPU that completes requests has no time left, beside any iowait.
+    """
+
+    is_cpu_bound: bool
+    is_waited_for: bool | None
+    is_cpu_full: bool = False
+
+
 def await_limit(
     rules: SaturationRules,
     kind: DriveClass,
