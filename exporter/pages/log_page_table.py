@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from exporter.drives.nvme_logs.drive_latency import OPERATIONS, DriveLatency
 from exporter.drives.nvme_logs.log_document import ParsedLogs
 from exporter.drives.nvme_logs.log_values import NvmeLogValues
+from exporter.drives.nvme_logs.slow_place import Place, SlowPlaces
 from exporter.pages.page_texts import clock, counted, duration, escaped, milliseconds, titled
 from exporter.pages.smart_table import table_head, table_row
 
@@ -53,10 +54,11 @@ _NUMBERS = (
 _OPERATION_NAMES = {"read": "reads", "write": "writes", "deallocate": "discards"}
 
 
-def log_section(logs: ParsedLogs | None, at: float) -> str:
+def log_section(logs: ParsedLogs | None, at: float, slow: SlowPlaces | None = None) -> str:
     """Returns the section; empty if the drive has no such pages.
 
     at: the current Unix time, in seconds.
+    slow: where slow requests of the drive spent their time; None if unknown.
     """
     if logs is None:
         return ""
@@ -67,7 +69,10 @@ def log_section(logs: ParsedLogs | None, at: float) -> str:
     about = f"{age}log pages that data-centre drives have"
     lead = ""
     if logs.latency is not None:
-        lead = f'<p class="lead">{escaped(latency_sentence(logs.latency, at))}</p>'
+        text = latency_sentence(logs.latency, at)
+        if slow is not None:
+            text = f"{text} {slow_sentence(slow)}"
+        lead = f'<p class="lead">{escaped(text)}</p>'
     return titled("lo", "Inside the drive", about, f"{lead}{table_head()}{rows}</tbody></table>")
 
 
@@ -102,6 +107,20 @@ def latency_sentence(latency: DriveLatency, at: float) -> str:
     if slowest.has_wall_clock and slowest.at_seconds is not None and slowest.at_seconds <= at:
         when = f" at {clock(slowest.at_seconds)}"
     return f"{text}, the slowest {_ms(slowest.latency_seconds)}{when}."
+
+
+def slow_sentence(slow: SlowPlaces) -> str:
+    """Returns whether slow requests were slow inside the drive or outside of it, as sentences."""
+    period = f"From {clock(slow.from_at)} to {clock(slow.until_at)}"
+    least = _ms(slow.least_seconds)
+    return " ".join(
+        f"{period} {counted(each.count, each.op)} took {least} or longer inside the drive."
+        if each.place is Place.INSIDE
+        else f"{period} {each.op}s of a second took {_ms(each.await_seconds)} on average, and none"
+        f" took {least} inside the drive: most of this time passed outside of it, in a queue, the"
+        " link or the host."
+        for each in slow.requests
+    )
 
 
 def _ms(seconds: float) -> str:
