@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from exporter.drives.nvme_logs.drive_latency import OPERATIONS, DriveLatency
 from exporter.drives.nvme_logs.log_document import ParsedLogs
 from exporter.drives.nvme_logs.log_values import NvmeLogValues
-from exporter.drives.nvme_logs.slow_place import Place, SlowPlaces
+from exporter.drives.nvme_logs.slow_place import SlowPlace, SlowPlaces
 from exporter.pages.page_texts import clock, counted, duration, escaped, milliseconds, titled
 from exporter.pages.smart_table import table_head, table_row
 
@@ -63,7 +63,7 @@ def log_section(logs: ParsedLogs | None, at: float, slow: SlowPlaces | None = No
     if logs is None:
         return ""
     rows = "".join((*_value_rows(logs.values), *_latency_rows(logs.latency), *_missing_rows(logs)))
-    if not rows:
+    if not rows and logs.latency is None:
         return ""
     age = f"read {duration(max(at - logs.at, 0.0))} ago · " if logs.at is not None else ""
     about = f"{age}log pages that data-centre drives have"
@@ -73,7 +73,8 @@ def log_section(logs: ParsedLogs | None, at: float, slow: SlowPlaces | None = No
         if slow is not None:
             text = f"{text} {slow_sentence(slow)}"
         lead = f'<p class="lead">{escaped(text)}</p>'
-    return titled("lo", "Inside the drive", about, f"{lead}{table_head()}{rows}</tbody></table>")
+    table = f"{table_head()}{rows}</tbody></table>" if rows else ""
+    return titled("lo", "Inside the drive", about, f"{lead}{table}")
 
 
 def latency_sentence(latency: DriveLatency, at: float) -> str:
@@ -115,7 +116,7 @@ def slow_sentence(slow: SlowPlaces) -> str:
     least = _ms(slow.least_seconds)
     return " ".join(
         f"{period} {counted(each.count, each.op)} took {least} or longer inside the drive."
-        if each.place is Place.INSIDE
+        if each.place is SlowPlace.INSIDE
         else f"{period} {each.op}s of a second took {_ms(each.await_seconds)} on average, and none"
         f" took {least} inside the drive: most of this time passed outside of it, in a queue, the"
         " link or the host."

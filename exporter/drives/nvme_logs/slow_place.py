@@ -33,7 +33,7 @@ _MOST_MINUTES = 180
 _CLOCK_STEP_SECONDS = 1.0
 
 
-class Place(str, Enum):
+class SlowPlace(str, Enum):
     """Where slow requests spent most of their time."""
 
     INSIDE = "inside"
@@ -50,7 +50,7 @@ class SlowRequests:
     """
 
     op: str
-    place: Place
+    place: SlowPlace
     count: int
     await_seconds: float
 
@@ -188,9 +188,9 @@ def _judged(
     op: str, count: int, await_seconds: float, least_seconds: float, *, may_be_outside: bool
 ) -> SlowRequests | None:
     if count and await_seconds >= least_seconds:
-        return SlowRequests(op, Place.INSIDE, count, await_seconds)
+        return SlowRequests(op, SlowPlace.INSIDE, count, await_seconds)
     if not count and may_be_outside and await_seconds >= _OUTSIDE_FACTOR * least_seconds:
-        return SlowRequests(op, Place.OUTSIDE, 0, await_seconds)
+        return SlowRequests(op, SlowPlace.OUTSIDE, 0, await_seconds)
     return None
 
 

@@ -5,7 +5,7 @@ import pytest
 from exporter.drives.nvme_logs.latency_growth import LatencyGrowth
 from exporter.drives.nvme_logs.slow_place import (
     HostLatency,
-    Place,
+    SlowPlace,
     SlowPlaces,
     SlowPlaceTracker,
     SlowRequests,
@@ -50,7 +50,7 @@ def test_slow_seconds_without_a_slow_request_in_the_drive_are_outside(
 ) -> None:
     observed(tracker, AT + 300, VERY_SLOW, None)
     places = observed(tracker, LATER + 10, found=growth())
-    outside = SlowRequests("read", Place.OUTSIDE, 0, VERY_SLOW)
+    outside = SlowRequests("read", SlowPlace.OUTSIDE, 0, VERY_SLOW)
     assert SlowPlaces(AT, LATER, LEAST, (outside,)) == places
 
 
@@ -60,14 +60,14 @@ def test_slow_seconds_with_slow_requests_in_the_drive_are_inside(
     observed(tracker, AT + 300, 0.0001, SLOW)
     places = observed(tracker, LATER + 10, found=growth(writes=7))
     assert places is not None
-    assert (SlowRequests("write", Place.INSIDE, 7, SLOW),) == places.requests
+    assert (SlowRequests("write", SlowPlace.INSIDE, 7, SLOW),) == places.requests
 
 
 def test_reads_and_writes_are_apart(tracker: SlowPlaceTracker) -> None:
     observed(tracker, AT + 300, SLOW, VERY_SLOW)
     places = observed(tracker, LATER + 10, found=growth(reads=2))
     assert places is not None
-    assert [("read", Place.INSIDE), ("write", Place.OUTSIDE)] == [
+    assert [("read", SlowPlace.INSIDE), ("write", SlowPlace.OUTSIDE)] == [
         (each.op, each.place) for each in places.requests
     ]
 
