@@ -186,6 +186,26 @@ def test_a_page_on_which_a_drive_hangs_costs_only_this_page(end: End) -> None:
     assert "success" == polls.last["/dev/nvme0"].result
 
 
+def test_a_drive_that_is_cut_off_because_others_were_slow_is_asked_again() -> None:
+    drives = LoggingDrives(nvme0=ocp_drive(), nvme1=ocp_drive(p192=None))
+    drives.hang_ends = End.TIMED_OUT
+    late = drives.drives["/dev/nvme1"]
+    late.began = 27.0
+    polls = Polls(drives).go_on(120)
+    assert {} == polls.missing("nvme1")
+    late.pages[0xC0] = page(0xC0)
+    polls.go_on(120)
+    assert {"2", "192", "195"} == polls.pages("nvme1") == polls.pages("nvme0")
+
+
+def test_a_late_drive_on_which_the_program_cannot_be_ended_is_not_asked_again() -> None:
+    drives = LoggingDrives(nvme0=ocp_drive(), nvme1=ocp_drive(p192=None))
+    drives.drives["/dev/nvme1"].began = 27.0
+    polls = Polls(drives).go_on(2 * HOUR)
+    assert 1 == drives.drives["/dev/nvme1"].asked.count(0xC0)
+    assert {"192": "timeout: no answer within 30 s; not asked for again"} == polls.missing("nvme1")
+
+
 def test_a_drive_that_hangs_in_identify_is_not_asked_again() -> None:
     drives = LoggingDrives(nvme0=LoggingDrive(identify=None), nvme1=ocp_drive())
     polls = Polls(drives).go_on(2 * HOUR)

@@ -36,6 +36,9 @@ from exporter.smart.smartctl import Address
 
 #: The time limit of the program, in seconds. It reads all pages of 16 drives in 20 ms.
 LIMIT_SECONDS = 30.0
+#: A drive hangs if it had at least this time, in seconds. One that had less, because the drives
+#: before it were slow, is asked again.
+_LEAST_SECONDS = 10.0
 _MOST_DRIVES = 16
 
 #: Pages are no longer used if none could be read for this number of intervals.
@@ -181,7 +184,12 @@ class LogReading:
             drive.answered = now
             _store(drive, answer, wall)
             if was_ended and address.path == last:
-                _blame(drive, answer)
+                had_seconds = LIMIT_SECONDS - answer.began_seconds
+                # A request that cannot be ended is still in flight, so no other may follow.
+                if finished.end is End.STUCK or had_seconds >= _LEAST_SECONDS:
+                    _blame(drive, answer)
+                else:
+                    self._ready[address] = None
             if was_unknown and drive.controller is not None:
                 self._ready[address] = None
 
