@@ -190,7 +190,8 @@ class Monitor:
     def compare_latencies(self, drives: "Sequence[WatchedDrive]") -> None:
         """Compares the latency that drives measure themselves with that of the host."""
         if self._latencies is None:
-            if not any(drive.health and drive.health.logs for drive in drives):
+            logs = [drive.health.logs for drive in drives if drive.health is not None]
+            if not any(each is not None and each.latency is not None for each in logs):
                 return
             # Imported only if it is used, because the daemon's memory is limited.
             from exporter.drives.nvme_logs.slow_place import LatencyComparison  # noqa: PLC0415
