@@ -85,15 +85,16 @@ def test_write_amplification_is_that_of_the_drive_and_a_refused_page_is_asked_fo
 def test_a_truncated_page_is_missing_a_slow_one_is_read_and_a_capture_has_no_serial_number(
     host: Host,
 ) -> None:
+    # A drive with other firmware is asked again, without a restart of the agent.
     host.set(
         SERIAL,
         vendor_id=_MICRON,
+        firmware="LAB2.0",
         log_pages={str(_OCP_SMART): _OCP_PAGE.hex(), str(_OCP_LATENCY): _LATENCY_PAGE.hex()},
         listed_log_pages=[],
         log_lengths_bytes={str(_OCP_SMART): _TRUNCATED_BYTES},
         log_delays_seconds={str(_OCP_LATENCY): _SLOW_SECONDS},
     )
-    host.restart_agent()
     slow = {"serial": SERIAL, "op": "read", "min_seconds": "0.03"}
     page = host.await_page(
         lambda page: list(page.find("ssd_smart_slow_requests_total", **slow)) != [],
