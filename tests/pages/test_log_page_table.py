@@ -95,8 +95,8 @@ SLOW_PLACES = SlowPlaces(
 def test_slow_requests_outside_of_the_drive_are_explained_apart_from_those_inside() -> None:
     period = f"From {clock(AT - 900)} to {clock(AT)}"
     assert (
-        f"{period} reads of a second took 90 ms on average, and none took 30 ms inside the drive:"
-        " most of this time passed outside of it, in a queue, the link or the host."
+        f"{period} reads took up to 90 ms (mean of a second), and none took 30 ms or longer inside"
+        " the drive: most of this time passed outside of it, in a queue, the link or the host."
         f" {period} 7 writes took 30 ms or longer inside the drive."
     ) == slow_sentence(SLOW_PLACES)
 
