@@ -118,8 +118,8 @@ def slow_sentence(slow: SlowPlaces) -> str:
         f"{period} {counted(each.count, each.op)} took {least} or longer inside the drive."
         if each.place is SlowPlace.INSIDE
         else f"{period} {each.op}s took up to {_ms(each.await_seconds)} (mean of a second), and"
-        f" none took {least} or longer inside the drive: most of this time passed outside of it, in a"
-        " queue, the link or the host."
+        f" none took {least} or longer inside the drive: most of this time passed outside of it, in"
+        " a queue, the link or the host."
         for each in slow.requests
     )
 
