@@ -18,7 +18,7 @@ from exporter.smart.smartctl import Address
 from tests.fakes import FakeClock
 from tests.smart import logging_drive
 from tests.smart.logging_drive import INVALID_LOG, NOT_READY, LoggingDrive, LoggingDrives
-from tests.stand_ins.children import Behaviour, FakeChildren
+from tests.stand_ins.children import Behaviour, FakeChildren, answers
 
 HOUR = 3600.0
 INTERVAL = 900.0
@@ -111,8 +111,22 @@ def test_pages_are_read_once_per_interval_and_of_all_drives_together() -> None:
     for drive in drives.drives.values():
         assert 4 <= drive.asked.count(0xC0) <= 6
         assert 1 == drive.asked.count(0)
-    # The polls of 8 drives are in at most four groups of 15 s, and each group has one program.
-    assert drives.started - before <= 5 * 4
+    # The polls of 8 drives are in at most four groups of 15 s, and the program waits for them.
+    assert drives.started - before <= 5
+
+
+def test_a_drive_that_does_not_answer_delays_the_others_by_a_minute_at_most() -> None:
+    drives = LoggingDrives(nvme0=ocp_drive(), nvme1=ocp_drive())
+    polls = Polls(drives).go_on(120)
+    fails = always(End.TIMED_OUT)
+
+    def smartctl(key: Hashable, argv: Sequence[str], limit: float) -> Finished:
+        return (fails if "/dev/nvme1" in argv else answers)(key, argv, limit)
+
+    drives.smartctl = smartctl
+    before = drives.drives["/dev/nvme0"].asked.count(0xC0)
+    polls.go_on(INTERVAL + 130)
+    assert before < drives.drives["/dev/nvme0"].asked.count(0xC0)
 
 
 def test_no_page_is_read_if_the_setting_is_off() -> None:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from io import BytesIO
 
 #: The largest number of devices in an output, of characters of a text, and of a page in bytes.
 _MOST_DEVICES = 64
@@ -39,8 +40,11 @@ def parse_log_answers(output: bytes) -> dict[str, LogAnswers]:
     """
     answers: dict[str, LogAnswers] = {}
     current: LogAnswers | None = None
-    for line in output.decode("ascii", "replace").split("\n")[:-1]:
-        kind, _, rest = line.partition(" ")
+    # One line at a time, because the memory of the agent is limited.
+    for line in BytesIO(output):
+        if not line.endswith(b"\n"):
+            break
+        kind, _, rest = line[:-1].decode("ascii", "replace").partition(" ")
         if kind == "device":
             if len(answers) >= _MOST_DEVICES:
                 break
