@@ -25,6 +25,7 @@ from exporter.runtime.errors import Parsed
 from exporter.runtime.kept_copy import KeptCopies
 
 if TYPE_CHECKING:
+    from exporter.drives.nvme_logs.slow_place import SlowPlaces
     from exporter.probe.probe_monitor import ProbeMonitor
     from exporter.probe.slc_results import SlcResult, SlcResultStore
     from exporter.smart.health_monitor import HealthMonitor
@@ -45,6 +46,7 @@ class Sources(Protocol):
     events: what happened to each drive in the last year.
     kept_copies: the number of files of the state directory that were set aside.
     health: the SMART data; None if the collector `smart` is disabled.
+    slow_places: where the slow requests of a drive spent their time, keyed by device name.
     probe: the scheduled probes; None if they are disabled.
     slc: the results of write cache probes; None if they are not read.
     """
@@ -62,6 +64,10 @@ class Sources(Protocol):
     health: "HealthMonitor | None"
     probe: "ProbeMonitor | None"
     slc: "SlcResultStore | None"
+
+    @property
+    def slow_places(self) -> "Mapping[str, SlowPlaces]":
+        """The drives of which it is known; see `exporter.drives.nvme_logs.slow_place`."""
 
     def is_exported(self, device: str) -> bool:
         """Returns True if the settings do not exclude the block device with this name."""

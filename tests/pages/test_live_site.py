@@ -241,6 +241,7 @@ def snapshots(
         survey=TopologySurvey(settings, its.clock, its.collector_status, lambda _drives: None),
         services=SimpleNamespace(rates={}),
         health=health,
+        slow_places={},
         clock=its.clock,
         collector_status=its.collector_status,
     )
