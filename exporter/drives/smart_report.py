@@ -74,12 +74,14 @@ def _health(fields: Fields, identity: DriveIdentity, previous: DriveHealth | Non
         messages=messages,
         unreadable=unreadable_reason(fields, identity, health, exit_status, messages),
         sense_code=_sense_code(fields),
+        # Last: reading the other values may reject some.
+        rejected=fields.rejected,
     )
     invalid = next((r for r in fields.rejected if r.kind is RejectionKind.LOG_INVALID), None)
     if invalid is not None and (health.unreadable or identity.protocol is Protocol.NVME):
         # All values of an NVMe drive are from one log, or from logs that the same fault damages.
         return unusable(health, invalid, ())
-    return bounded(replace(health, rejected=fields.rejected), identity, link)
+    return bounded(health, identity, link)
 
 
 def _sense_code(fields: Fields) -> tuple[int, int] | None:

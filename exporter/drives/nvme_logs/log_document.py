@@ -6,6 +6,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from exporter.drives.fields import Fields
+from exporter.drives.nvme import THERMAL_MANAGEMENT
 from exporter.drives.nvme_logs.controller import Controller
 from exporter.drives.nvme_logs.decode import decode
 from exporter.drives.nvme_logs.drive_latency import DriveLatency
@@ -66,6 +67,9 @@ class ParsedLogs:
         first, _, _ = self.missing[page].partition(":")
         known = MissingReason.REFUSED, MissingReason.TIMEOUT, MissingReason.FAILED
         return next((each for each in known if each.value == first), MissingReason.INVALID)
+
+
+_NO_VALUES = NvmeLogValues()
 
 
 class _Page(NamedTuple):
@@ -146,6 +150,8 @@ def _version(logs: Mapping[str, object], own_values: NvmeLogValues) -> object:
 def _thermal_management(report: Mapping[str, object]) -> NvmeLogValues:
     """Returns the counters of page 02h that smartctl's own JSON contains after 7.5."""
     fields = Fields(report)
+    if fields.get(*THERMAL_MANAGEMENT) is None:
+        return _NO_VALUES
     return NvmeLogValues(
         thermal_management_1_transitions=_own(fields, "1_transition_count"),
         thermal_management_2_transitions=_own(fields, "2_transition_count"),

@@ -41,8 +41,9 @@ _LEAST_SECONDS = 10.0
 _MOST_DRIVES = 24
 
 #: A start of Python takes as much CPU time as 15 polls, so the program waits until all drives that
-#: are due have been polled, but not longer than this share of the interval: a minute of 15.
-_WAIT_RATIO = 1 / 15
+#: are due have been polled, but not longer than this share of the interval: 90 s of 15 minutes. It
+#: is longer than the time between two polls, so that one start suffices.
+_WAIT_RATIO = 1 / 10
 
 #: Pages are no longer used if none could be read for this number of intervals.
 _STALE_INTERVALS = 3
