@@ -25,6 +25,7 @@ from exporter.runtime.errors import Parsed
 from exporter.runtime.kept_copy import KeptCopies
 
 if TYPE_CHECKING:
+    from exporter.history.io_history import IoHistory
     from exporter.probe.probe_monitor import ProbeMonitor
     from exporter.probe.slc_results import SlcResult, SlcResultStore
     from exporter.smart.health_monitor import HealthMonitor
@@ -43,6 +44,7 @@ class Sources(Protocol):
     survey: the topology of the host.
     services: the I/O of systemd services and containers.
     events: what happened to each drive in the last year.
+    io_history: the I/O of each drive per minute and hour; None if it is not kept.
     kept_copies: the number of files of the state directory that were set aside.
     health: the SMART data; None if the collector `smart` is disabled.
     probe: the scheduled probes; None if they are disabled.
@@ -58,6 +60,7 @@ class Sources(Protocol):
     survey: TopologySurvey
     services: ServiceWatch
     events: DriveEvents
+    io_history: "IoHistory | None"
     kept_copies: KeptCopies
     health: "HealthMonitor | None"
     probe: "ProbeMonitor | None"

@@ -163,6 +163,7 @@ class HostView:
     at: the Unix time of the snapshot.
     facts: short texts about the host for the heading.
     states: short texts about the exporter for the footer.
+    links: pairs of address and text: the events, and other programs that the settings name.
     """
 
     name: str
@@ -173,3 +174,4 @@ class HostView:
     facts: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
     sentence: str = ""
+    links: tuple[tuple[str, str], ...] = ()
