@@ -90,11 +90,16 @@ def blocks(read: Callable[[int, int], bytes], size: int) -> Iterator[Block]:
     offset = 0
     while offset + HEADER_BYTES <= size:
         block = _header(read(offset, HEADER_BYTES), offset)
-        if block is not None:
-            yield block
-            offset = block.offset + block.length
-        else:
+        if block is None:
             offset = _next_header(read, offset + 1, size)
+            continue
+        yield block
+        end = block.offset + block.length
+        if end == size or _header(read(end, HEADER_BYTES), end) is not None:
+            offset = end
+        else:
+            # The body may have been cut, and the next block begins within its length.
+            offset = _next_header(read, block.offset, size)
 
 
 def body(read: Callable[[int, int], bytes], block: Block) -> bytes | None:
@@ -139,6 +144,11 @@ def encoded_period(
             *bottlenecks,
         )
     )
+
+
+def has_bottleneck(packed: bytes) -> bool:
+    """Returns True if a drive had a bottleneck in a packed period."""
+    return bool(_PERIOD.unpack_from(packed)[4])
 
 
 def encoded_table(table: Mapping[str, int]) -> bytes:

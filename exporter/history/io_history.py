@@ -23,6 +23,10 @@ from exporter.io.sampler import Sampler
 
 _MINUTES_PER_HOUR = 60
 
+#: The hours that are computed from minutes: the current one, the one before, whose file is written
+#: within minutes, and three for a time that ends in the future.
+_RECENT_HOURS = 5
+
 
 class IoHistory:
     """The I/O and the events of all drives.
@@ -93,7 +97,7 @@ class IoHistory:
         """
         found = self._files.hours(first, last, identity)
         yield from found.values()
-        for hour in range(max(first, last - 2), last + 1):
+        for hour in range(max(first, last - _RECENT_HOURS), last + 1):
             if hour not in found:
                 begin = hour * _MINUTES_PER_HOUR
                 yield combined_period(

@@ -84,7 +84,7 @@ class MinuteRecorder:
             recent = self._sampler.recent
             unread = min(recent.number - self._number, recent.taken)
             if self._minute is None:
-                self._minute = minute
+                self._minute = _minute_of(at - max(unread - 1, 0) * interval, interval)
             if minute == self._minute and unread < _MOST_UNREAD:
                 return
             for each, back, count in _parts(minute, self._minute, at, interval, unread):

@@ -12,6 +12,9 @@ from exporter.pages.page_texts import clock
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
+#: A minute is recorded after the first sample of the next one, at most this time later in seconds.
+_LAG_SECONDS = 3
+
 #: The latest time in an address, in digits.
 _MAX_DIGITS = 11
 
@@ -85,8 +88,9 @@ class TimeRange:
 def latest_range(kind: RangeKind, now: float) -> TimeRange:
     """Returns the time that ends now. The last point has ended if it is a minute."""
     step = kind.step_seconds
-    end = int(now // step) * step
-    return TimeRange(kind, end if step == _MINUTE else end + step, is_latest=True)
+    if step == _MINUTE:
+        return TimeRange(kind, int((now - _LAG_SECONDS) // step) * step, is_latest=True)
+    return TimeRange(kind, int(now // step) * step + step, is_latest=True)
 
 
 def range_around(word: str, at: float, now: float) -> TimeRange:
