@@ -160,8 +160,8 @@ def serve(
     with service.Signals() as signals:
         server.start()
         threads.start()
-        # The objects that exist now are needed until the end. The garbage collector no longer
-        # checks them.
+        # What exists after this collection is needed until the end, and is no longer checked.
+        gc.collect()
         gc.freeze()
         _announce(server)
         service.notify("READY=1", "STATUS=sampling")

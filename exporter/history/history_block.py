@@ -32,6 +32,10 @@ HEADER_BYTES = _HEADER.size + _CHECKSUM.size
 #: have 0.3 MB.
 _MAX_BODY_BYTES, _MAX_PLAIN_BYTES = 1 << 20, 4 << 20
 
+#: The window of the compression, as a power of two, and its level of memory. They take 50 KB; the
+#: defaults of zlib take 270 KB, and save nothing with a body of 5 KB.
+_WINDOW_BITS, _MEMORY_LEVEL = 13, 5
+
 #: How many bytes are searched at a time for the next header after a damaged block.
 _SEARCH_BYTES = 1 << 16
 
@@ -74,7 +78,8 @@ class Block(NamedTuple):
 
 def encoded(kind: int, first: int, last: int, plain: bytes) -> bytes:
     """Returns a block. plain: the body before compression."""
-    body = zlib.compress(plain, 6)
+    packer = zlib.compressobj(6, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL)
+    body = packer.compress(plain) + packer.flush()
     header = _HEADER.pack(
         _MAGIC, kind, min(first, _MAX_INDEX), min(last, _MAX_INDEX), len(body), zlib.crc32(body)
     )

@@ -6,7 +6,8 @@ records wait in memory, packed as on disk, until they are written. The module us
 logs.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import compress
 
 from exporter.history import history_block
@@ -35,10 +36,11 @@ class _Minute:
     __slots__ = ("columns", "verdicts")
 
     def __init__(self) -> None:
-        self.columns: tuple[list[float], ...] = ([], [], [], [])
+        # Arrays take a sixth of the memory of lists.
+        self.columns = tuple(array("f") for _ in range(4))
         self.verdicts: dict[Verdict, float] = {}
 
-    def add(self, columns: Iterator[list[float]], statuses: bytes, interval: float) -> None:
+    def add(self, columns: "Iterable[array[float]]", statuses: bytes, interval: float) -> None:
         for known, new in zip(self.columns, columns, strict=True):
             known.extend(new)
         if any(statuses):
@@ -126,10 +128,10 @@ class MinuteRecorder:
             samples = recent.drive(name) if activity.drive.leaf else None
             if samples is None:
                 continue
-            columns = (list(samples.column(index, back)[:count]) for index in range(4))
+            columns = [samples.column(index, back)[:count] for index in range(4)]
             statuses = samples.statuses(back)[:count]
             if not is_whole:
-                columns = (list(compress(column, sampled)) for column in tuple(columns))
+                columns = [array("f", compress(column, sampled)) for column in columns]
                 statuses = bytes(compress(statuses, sampled))
             self._drives.setdefault(activity.drive.identity, _Minute()).add(
                 columns, statuses, interval

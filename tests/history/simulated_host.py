@@ -31,10 +31,12 @@ def io(
 ) -> DiskInterval:
     """Returns a second of a drive. read, written: bytes per second."""
     reads, writes = (seconds * rate / 16384 for rate in (read, written))
-    return DiskInterval(
-        *(seconds, round(reads), round(reads) * await_seconds, read * seconds),
-        *(round(writes), round(writes) * await_seconds, written * seconds),
-        *(0, 0.0, False, 1.0, 0.5, 0.0, None, 0.0),
+    return DiskInterval._make(
+        (
+            *(seconds, round(reads), round(reads) * await_seconds, read * seconds),
+            *(round(writes), round(writes) * await_seconds, written * seconds),
+            *(0, 0.0, False, 1.0, 0.5, 0.0, None, 0.0),
+        )
     )
 
 

@@ -3,6 +3,7 @@
 The shapes are those of the live charts (`charts`), with one unit for each point.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 
 from exporter.io.drive_now import DriveNow
@@ -18,6 +19,9 @@ _HALF = charts.HEIGHT / 2
 
 #: The height of the strip of verdicts, and the smallest height of a mark in it.
 _STRIP, _LEAST_MARK = 10.0, 3.0
+
+#: The scale of the await has at most this number of decades more than that of the live chart.
+_MORE_DECADES = 2
 
 
 def past_throughput(name: str, past: Past) -> str:
@@ -40,14 +44,17 @@ def past_throughput(name: str, past: Past) -> str:
 
 def past_await(name: str, past: Past, now: DriveNow) -> str:
     """Returns the chart of the await on a log scale: the medians, and the worst seconds."""
-    low, high = decades = charts.await_decades(now.read_limit, now.write_limit)
-    height = high - low
+    names = ("read_await", "write_await", "worst")
+    reads, writes, worst = (_column(past.points, each) for each in names)
+    low, high = charts.await_decades(now.read_limit, now.write_limit)
+    # A longer time has rare and high values. They must not all look the same.
+    highest = math.ceil(math.log10(max(*worst, 1e-6)))
+    high = min(max(high, highest), high + _MORE_DECADES)
+    decades, height = (low, high), high - low
     marks = "".join(
         _tick(100 - 100 * each / height, f"{10.0 ** (low + 3 + each):g}")
         for each in range(height + 1)
     )
-    names = ("read_await", "write_await", "worst")
-    reads, writes, worst = (_column(past.points, each) for each in names)
     lines = "".join(f"M0 {100 - 100 * each / height:g}H299" for each in range(1, height + 1))
     shapes = "".join(
         (

@@ -31,7 +31,7 @@ from exporter.pages.past.time_range import TimeRange, day_and_clock, zone
 from exporter.pages.views import DriveView, HostView
 
 #: What a point is, for each kind.
-_POINTS = {"hour": "minute", "day": "five minutes", "month": "three hours"}
+_POINTS = {"hour": "a minute", "day": "five minutes", "month": "three hours"}
 
 _AWAIT_CAPTION = (
     '<div class="cap"><b>Await, ms, log scale</b><span>lines: median of the seconds with requests'
@@ -148,6 +148,6 @@ def _missing_words(past: Past) -> str:
         return ""
     share = "all" if missing == len(past.points) else f"{100 * missing / len(past.points):.0f} %"
     return (
-        f'<p class="s m">Grey: nothing was recorded in {share} of this time, because the exporter'
-        " or the drive was not there, or the time is older than the history.</p>"
+        f'<p class="s m">Grey columns: nothing was recorded in {share} of this time, because the'
+        " exporter or the drive was not there, or the time is older than the history.</p>"
     )
