@@ -160,8 +160,8 @@ def serve(
     with service.Signals() as signals:
         server.start()
         threads.start()
-        # What exists after this collection is needed until the end, and is no longer checked.
-        gc.collect()
+        # The objects that exist now are needed until the end. The garbage collector no longer
+        # checks them.
         gc.freeze()
         _announce(server)
         service.notify("READY=1", "STATUS=sampling")
@@ -202,7 +202,7 @@ class _Threads:
         self._clock = clock
         sampler = monitor.sampler
         self._started_at = clock.monotonic()
-        self._sampling = PeriodicThread("sampler", sampler.tick, lambda: sampler.interval, clock)
+        self._sampling = PeriodicThread("sampler", monitor.tick, lambda: sampler.interval, clock)
         self._journal = DriveJournal()
         self._surveying = PeriodicThread(
             "survey",
@@ -314,7 +314,6 @@ class _Threads:
 
     def _watch_services(self) -> None:
         """Reads the I/O of all services, and logs why it is unknown. `--once` does not log this."""
-        self._monitor.record_history()
         services = self._monitor.services
         before = services.problem
         self._monitor.refresh_services()

@@ -180,8 +180,9 @@ class Monitor:
         if self.settings.collector["cgroup"]:
             self.collector_status.collect("cgroup", "services", self.services.refresh)
 
-    def record_history(self) -> None:
-        """Record the minutes that have ended; see `IoHistory.record`."""
+    def tick(self) -> None:
+        """Take one sample, and record the minute if one has ended; see `Sampler.tick`."""
+        self.sampler.tick()
         if self.io_history is not None:
             self.io_history.record()
 
