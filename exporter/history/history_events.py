@@ -109,7 +109,7 @@ class Bottlenecks:
         """Returns all bottlenecks that have not ended, as ended now. Call it at the end."""
         return [self._ended(identity) for identity in list(self._open)]
 
-    def open(self) -> list[HistoryEvent]:
+    def lasting(self) -> list[HistoryEvent]:
         """Returns the bottlenecks that last, with their seconds until now."""
         return [known.event for known in list(self._open.values())]
 

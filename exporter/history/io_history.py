@@ -110,7 +110,7 @@ class IoHistory:
         This may block on a disk. now: the Unix time.
         """
         with self._lock:
-            waiting = [*self._events, *self._bottlenecks.open()]
+            waiting = [*self._events, *self._bottlenecks.lasting()]
         written = self._files.bodies(EVENTS, now)
         return decoded_events([*written, encoded_events(waiting)])
 
@@ -118,7 +118,7 @@ class IoHistory:
         """Returns True if a bottleneck lasts until now."""
         return any(
             (each.at, each.identity) == (event.at, event.identity)
-            for each in self._bottlenecks.open()
+            for each in self._bottlenecks.lasting()
         )
 
     def _observe(self, minute: int, drives: dict[str, IoSummary]) -> None:
