@@ -255,7 +255,8 @@ def _parsed_toml(text: str) -> dict[str, Any]:
         import tomllib  # noqa: PLC0415
     else:
         import tomli as tomllib  # noqa: PLC0415
-    return tomllib.loads(text)
+    values: dict[str, Any] = tomllib.loads(text)
+    return values
 
 
 def _reread(

@@ -19,8 +19,9 @@ _BOTTLENECK_SECONDS = 10.0
 #: A bottleneck has ended after this number of minutes without it.
 _CALM_MINUTES = 2
 
-#: The most events that wait to be written, and the most that are read of the files.
-MAX_WAITING, MAX_EVENTS = 500, 20_000
+#: The most events that wait to be written, usually for ten minutes, and the most that are read of
+#: the files. Of more events, the newest are kept.
+MAX_WAITING, MAX_EVENTS = 100, 20_000
 
 #: Limits of the values in a file: characters of a text, seconds of a bottleneck and of an await.
 _MAX_CHARACTERS, _MAX_SECONDS = 256, 1e9
@@ -143,8 +144,10 @@ def decoded_events(bodies: Iterable[bytes]) -> list[HistoryEvent]:
             continue
         for row in rows if isinstance(rows, list) else ():
             event = _event(row)
-            if event is not None and len(found) < MAX_EVENTS:
+            if event is not None:
                 found[event.at, event.identity, event.kind] = event
+                if len(found) > MAX_EVENTS:
+                    del found[next(iter(found))]
     return sorted(found.values(), key=lambda event: event.at)
 
 

@@ -121,3 +121,18 @@ def test_events_are_read_as_they_were_written(events: list[HistoryEvent]) -> Non
 def test_a_file_of_anybody_has_no_events_or_valid_ones(bodies: list[bytes]) -> None:
     for event in decoded_events([*bodies, b"[[1],[1,2,3,4,5,6,7],null]", b"[[1e999" + b"[" * 9999]):
         assert 0 <= event.at
+
+
+def test_events_that_flap_are_limited_and_the_newest_are_kept(tmp_path: Path) -> None:
+    its = SimulatedHost(tmp_path, ["sda"])
+    for number in range(1000):
+        its.history._add([HistoryEvent(MIDNIGHT + number, None, "sda", "a", "missing")])
+    its.history.save(its.clock.wall())
+    found = its.history.events(its.clock.wall())
+    assert 100 == sum(each.kind == "missing" for each in found)
+    assert MIDNIGHT + 999 == found[-1].at
+    rows = [
+        encoded_events([each._replace(at=float(n))]) for n, each in enumerate(found[-1:] * 25_000)
+    ]
+    kept = decoded_events(rows)
+    assert (20_000, 24_999.0) == (len(kept), kept[-1].at)

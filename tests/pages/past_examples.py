@@ -7,7 +7,7 @@ from exporter.history.history_events import STARTED, HistoryEvent
 from exporter.history.io_summary import IoSummary
 from exporter.io.verdict import Verdict
 from exporter.pages.past.past_pages import PastPages
-from exporter.pages.past.past_reader import Past, PastEvents, PastReader, Point
+from exporter.pages.past.past_reader import Past, PastEvents, PastPoint, PastReader
 from exporter.pages.past.time_range import TimeRange
 from tests.pages.examples import AT, DAY
 
@@ -51,7 +51,7 @@ def pages() -> PastPages:
     return PastPages(ExampleReader(), lambda identity, name: identity or name)
 
 
-def _point(at: float, step: int) -> Point | None:
+def _point(at: float, step: int) -> PastPoint | None:
     if AT - 0.8 * DAY < at < AT - 0.72 * DAY or at < AT - 22 * DAY or at >= AT:
         return None
     chance = random.Random(at)
@@ -69,7 +69,7 @@ def _point(at: float, step: int) -> Point | None:
     median = 0.00012 * noise * (slow if share > 0.5 else 1)
     worst = 0.0004 * chance.uniform(1, 4) * (1 + 110 * min(1.0, 3 * share))
     verdicts = {Verdict.WRITE_CACHE: 0.9 * ill} if ill else {}
-    return Point(
+    return PastPoint(
         float(step),
         IoSummary(read, written, median, worst, median * 0.7, worst * 0.8, verdicts),
     )

@@ -189,9 +189,10 @@ def test_names_that_are_hostile_to_html_stay_text(tmp_path: Path) -> None:
 def test_at_most_two_hundred_events_are_shown_and_older_ones_have_a_link(tmp_path: Path) -> None:
     its = SimulatedHost(tmp_path, ["nvme0n1"])
     its.clock.advance(1000)
-    its.history._add(
-        [HistoryEvent(MIDNIGHT + n, None, "sda", str(n), "missing") for n in range(450)]
-    )
+    for n in range(450):
+        its.history._add([HistoryEvent(MIDNIGHT + n, None, "sda", str(n), "missing")])
+        if n % 50 == 0:
+            its.history.save(its.clock.wall())
     view = view_of(its)
     live = site(its, view)
     first = page(live, "/events")

@@ -12,7 +12,7 @@ from exporter.io.verdict import Verdict
 from exporter.pages import charts, judgement
 from exporter.pages.drive_charts import band
 from exporter.pages.page_texts import duration, escaped, megabytes, milliseconds
-from exporter.pages.past.past_reader import Past, Point
+from exporter.pages.past.past_reader import Past, PastPoint
 from exporter.pages.past.time_range import ticks
 
 _HALF = charts.HEIGHT / 2
@@ -95,7 +95,7 @@ def past_axis(past: Past) -> str:
     return f'<svg class="tk" aria-hidden="true">{texts}</svg>'
 
 
-def verdict_seconds(points: Sequence[Point | None]) -> list[tuple[Verdict, float]]:
+def verdict_seconds(points: Sequence[PastPoint | None]) -> list[tuple[Verdict, float]]:
     """Returns the seconds of each bottleneck, longest first."""
     found: dict[Verdict, float] = {}
     for each in points:
@@ -105,12 +105,12 @@ def verdict_seconds(points: Sequence[Point | None]) -> list[tuple[Verdict, float
     return sorted(found.items(), key=lambda item: -item[1])
 
 
-def _column(points: Sequence[Point | None], name: str) -> list[float]:
+def _column(points: Sequence[PastPoint | None], name: str) -> list[float]:
     """Returns a value of each point; 0 where nothing was recorded. name: a field of `IoSummary`."""
     return [0.0 if each is None else getattr(each.io, name) for each in points]
 
 
-def _strip_parts(points: Sequence[Point | None], begin: int) -> Iterator[str]:
+def _strip_parts(points: Sequence[PastPoint | None], begin: int) -> Iterator[str]:
     """Yields rectangles: the ground where samples were taken, and the bottlenecks on it."""
     for start, stop in _runs([each is not None for each in points]):
         yield charts.rectangle(Verdict.NONE, begin + start, stop - start)

@@ -25,7 +25,7 @@ _HANGS = "The disk with the history does not answer."
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class PastPoint:
     """The I/O of a drive in a part of a time. seconds: the number of seconds with a sample."""
 
     seconds: float
@@ -42,7 +42,7 @@ class Past:
     """
 
     shown: TimeRange
-    points: Sequence[Point | None] = ()
+    points: Sequence[PastPoint | None] = ()
     events: Sequence[HistoryEvent] = ()
     problem: str = ""
 
@@ -122,7 +122,7 @@ class PastReader:
         return None if self._history is None else self._work(self._history)
 
 
-def _points(shown: TimeRange, identity: str, history: IoHistory) -> list[Point | None]:
+def _points(shown: TimeRange, identity: str, history: IoHistory) -> list[PastPoint | None]:
     kind = shown.kind
     unit = 3600 if kind.has_hours else 60
     first, last = shown.begin // unit, (shown.end - 1) // unit
@@ -132,7 +132,7 @@ def _points(shown: TimeRange, identity: str, history: IoHistory) -> list[Point |
 
 def collected(
     periods: Iterable[Period], identity: str, shown: TimeRange, unit_seconds: int
-) -> list[Point | None]:
+) -> list[PastPoint | None]:
     """Returns the points of a time, made of minutes or hours. Pure.
 
     periods: in any order. unit_seconds: the length of each.
@@ -144,7 +144,7 @@ def collected(
         each = period.drives.get(identity)
         if each is not None and 0 <= place < kind.points:
             parts[place].append((period.seconds, each))
-    return [Point(*combined(part)) if part else None for part in parts]
+    return [PastPoint(*combined(part)) if part else None for part in parts]
 
 
 def _overlaps(event: HistoryEvent, shown: TimeRange, history: IoHistory) -> bool:

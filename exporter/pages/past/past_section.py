@@ -25,7 +25,7 @@ from exporter.pages.past.past_charts import (
     past_throughput,
     verdict_seconds,
 )
-from exporter.pages.past.past_reader import Past, Point
+from exporter.pages.past.past_reader import Past, PastPoint
 from exporter.pages.past.range_switch import switch
 from exporter.pages.past.time_range import TimeRange, day_and_clock, zone
 from exporter.pages.views import DriveView, HostView
@@ -86,7 +86,7 @@ def _charts(drive: DriveView, past: Past) -> str:
     )
 
 
-def _rates(points: Sequence[Point]) -> list[tuple[str, str, str]]:
+def _rates(points: Sequence[PastPoint]) -> list[tuple[str, str, str]]:
     seconds = sum(each.seconds for each in points)
     rows = []
     for row, name in (("read", "read_bytes"), ("write", "written_bytes")):
@@ -97,7 +97,7 @@ def _rates(points: Sequence[Point]) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _awaits(points: Sequence[Point]) -> list[tuple[str, str, str]]:
+def _awaits(points: Sequence[PastPoint]) -> list[tuple[str, str, str]]:
     rows = []
     for row in ("read", "write"):
         medians = sorted(filter(None, (getattr(each.io, f"{row}_await") for each in points)))
