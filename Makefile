@@ -52,7 +52,7 @@ BUILDER ?= docker build
 RUN_PORT = $(lastword $(subst :, ,$(filter --web.listen-address=%,$(ARGS))))
 
 .DEFAULT_GOAL := help
-.PHONY: help rpm run venv dev test system quick fuzz green check format golden docs pmm address corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo gallery engines fleet image bench clean packages test-packages deb-packages lab-packages release-packages release apt-repo rpm-repo release-check
+.PHONY: help rpm run venv dev test system quick fuzz green check format golden docs pmm address corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo gallery engines fleet image bench clean packages test-packages deb-packages lab-packages release-packages release apt-repo rpm-repo release-check chart chart-check kubernetes
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -127,6 +127,9 @@ dashboards: dev  ## Regenerate dashboards/*.json; also needed after a change of 
 pmm: dev  ## Regenerate alerts/pmm/ssd-critical.yml, the critical alerts as templates of PMM, after a change of them
 	$(BIN)/python -m tests.alerts.pmm
 
+kubernetes: dev  ## Regenerate container/kubernetes/daemonset.yml from the Helm chart (requires Go)
+	$(BIN)/python -m rigs.chart
+
 address: venv  ## Write the address of the project (Homepage in pyproject.toml) to all files that name it (ADDRESS=... sets it first)
 	@$(BIN)/python packaging/address.py $(ADDRESS)
 
@@ -144,6 +147,9 @@ wheelhouse: venv  ## Build dist/*.tar.gz for RHEL, Rocky and others (x86_64 and 
 # The tools of `make release` are installed in the system and in .venv.
 release: release-packages $(VENV)/.installed-release  ## Build all files of a release from a tagged commit (VERSION=1.0.0 OUT=DIR, KEY=fingerprint signs them)
 	@$(BIN)/python -m release build --version='$(VERSION)' --out='$(OUT)' --key='$(KEY)'
+
+chart: venv  ## Pack the Helm chart with rules and dashboards into dist/
+	@$(BIN)/python -m release chart --out=dist
 
 apt-repo: release-packages $(VENV)/.installed-release  ## Make a signed repository for apt (OUT=DIR KEY=fingerprint RELEASES="DIR ...")
 	@$(BIN)/python -m release apt-repo --out='$(OUT)' --key='$(KEY)' $(RELEASES)
@@ -204,6 +210,9 @@ green: test-packages dev  ## Run `make test` and `make system` RUNS times on a q
 release-check: dev $(VENV)/.installed-release  ## Build two releases twice, and install, upgrade, roll back and purge them on fresh systems (20 minutes)
 	@./packages.sh $(CHECK_PACKAGES)
 	$(BIN)/pytest --timeout=3600 $(ARGS) rigs/fresh_systems
+
+chart-check: dev  ## Render the Helm chart, and validate it with the schemas of Kubernetes and the Prometheus Operator (requires Go; 5 minutes the first time)
+	$(BIN)/pytest --timeout=3600 $(ARGS) rigs/chart
 
 gallery: test-packages dev  ## Put pictures of the pages, of each state, width and scheme, on one sheet in var/gallery (3 minutes; ARGS=--state="6 ill")
 	$(BIN)/python -m rigs.gallery $(ARGS)

@@ -28,7 +28,7 @@ _SCRAPES = 40
 
 _PROGRAM = """\
 #!{python} -IS
-import array, fcntl, os, stat, struct, sys
+import array, fcntl, os, stat, struct, sys, time
 for argument in sys.argv[4:]:
     if argument.startswith("/"):
         os.write(1, f"device {{argument}}\\n".encode())
@@ -36,22 +36,25 @@ for argument in sys.argv[4:]:
         os.write(1, {identify!r})
     else:
         number = argument.partition(":")[0]
-        os.write(1, f"ask {{number}}\\npage {{number}} {page}\\n".encode())
+        page = {pages!r}[int(number)]
+        os.write(1, f"ask {{number}}\\npage {{number}} {{page}}\\n".encode())
+started = os.open({started!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+os.write(started, f"{{time.process_time_ns()}}\\n".encode())
 """
 
 
 def rows(scale: float) -> Iterator[Row]:
     """Returns all results; `scale` shortens the measurement, which has two reads."""
     with smart.simulated_drives(_DRIVES, smart_reports.nvme) as (drives, kernel, root):
-        command = _command(root / "python")
+        reader = command(root / "python", CHECKOUT, root / "started")
         with ExitStack() as stack:
             off, on = (
-                stack.enter_context(_daemon(drives, kernel, root / name, command, logs=logs))
+                stack.enter_context(_daemon(drives, kernel, root / name, reader, logs=logs))
                 for name, logs in (("off", False), ("on", True))
             )
             agents = [
                 stack.enter_context(
-                    _agent(drives, kernel, root / f"agent-{name}", command, logs=logs)
+                    _agent(drives, kernel, root / f"agent-{name}", reader, logs=logs)
                 )
                 for name, logs in (("off", False), ("on", True))
             ]
@@ -96,15 +99,29 @@ def _row(name: str, result: float, reference: float, unit: str, most: float) -> 
     )
 
 
-def _command(reader: Path) -> Sequence[str]:
-    """Returns a command for the exporter that starts `reader` in place of Python."""
-    page = pages.ocp((0, 16, 1 << 40), (32, 6, 7), (104, 8, 3), (128, 2, 120)).hex()
-    listed = f"ask 0\npage 0 {logging_drive.supported(0x02, 0xC0).hex()}\n"
+def command(reader: Path, checkout: Path, started: Path) -> Sequence[str]:
+    """Returns a command for the exporter of a checkout that starts `reader` in place of Python.
+
+    started: a file to which each run of `reader` adds a line: its CPU time in nanoseconds.
+    """
+    content = {
+        0x02: pages.page(((216, 4, 3), (224, 4, 60))),
+        0xC0: pages.ocp((0, 16, 1 << 40), (32, 6, 7), (104, 8, 3), (128, 2, 120)),
+        0xC3: pages.slow_reads(5, 60),
+    }
+    listed = f"ask 0\npage 0 {logging_drive.supported(*content).hex()}\n"
     identify = f"identify {logging_drive.identify().hex()}\n{listed}".encode()
-    reader.write_text(_PROGRAM.format(python=sys.executable, identify=identify, page=page))
+    reader.write_text(
+        _PROGRAM.format(
+            python=sys.executable,
+            identify=identify,
+            pages={number: page.hex() for number, page in content.items()},
+            started=str(started),
+        )
+    )
     reader.chmod(0o755)
     start = (
-        f"import sys; sys.executable = {str(reader)!r}; sys.path.append({str(CHECKOUT)!r}); "
+        f"import sys; sys.executable = {str(reader)!r}; sys.path.append({str(checkout)!r}); "
         "from exporter.cli import main; sys.exit(main())"
     )
     return (sys.executable, "-c", start)

@@ -65,18 +65,23 @@ class Program:
         return body
 
     def cpu_seconds(self) -> float:
-        """CPU time of all threads in seconds.
-
-        Read from schedstat, because stat has a resolution of 10 ms.
-        """
-        total = 0
-        for task in Path(f"/proc/{self.pid}/task").iterdir():
-            with contextlib.suppress(FileNotFoundError):
-                total += int((task / "schedstat").read_text().split()[0])
-        return total / _NANOSECONDS
+        """CPU time of all threads in seconds."""
+        return cpu_seconds(self.pid)
 
     def rss_megabytes(self) -> float:
         return rss_megabytes(self.pid)
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of all threads of a process in seconds.
+
+    Read from schedstat, because stat has a resolution of 10 ms.
+    """
+    total = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            total += int((task / "schedstat").read_text().split()[0])
+    return total / _NANOSECONDS
 
 
 def rss_megabytes(pid: int) -> float:

@@ -2,8 +2,9 @@
 
 from dashboards.builders import promql as q
 from dashboards.builders import thresholds as t
-from dashboards.builders.panel_parts import Panel, Query, Size
-from dashboards.builders.panels import timeline
+from dashboards.builders import words
+from dashboards.builders.panel_parts import DRIVE, Panel, Query, Size
+from dashboards.builders.panels import states, timeline
 from dashboards.builders.tables import Column, Label, Rows, grid
 
 SERIAL = "{{serial}}"
@@ -191,6 +192,14 @@ def inside() -> tuple[Panel, ...]:
             "s",
             Query(q.of_drive("ssd_smart_slowest_request_seconds"), f"{{{{op}}}} {SERIAL}"),
             nothing="the drive does not report its own latency",
+        ),
+        states(
+            "Where slow requests spent their time",
+            "Inside: the drive itself counted slow requests. Outside: it counted none, while the "
+            "host saw seconds with twice the latency. Empty if neither is known.",
+            Query(q.of_drive("ssd_disk_slow_inside_drive"), f"{{{{op}}}} {DRIVE}"),
+            words.SLOW_PLACE,
+            nothing="not known",
         ),
         timeline(
             "Throttling, link and end-to-end errors, 24 h",

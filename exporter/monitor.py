@@ -6,7 +6,7 @@ starts no thread and opens no socket; `exporter.daemon` does both.
 
 import logging
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from exporter import __version__
 from exporter.config.settings import COLLECTORS, Settings, device_filter
 from exporter.families.desc import Sample, SampleBlock
 from exporter.io import drive_events
+from exporter.io.accumulators import PEAK_SECONDS
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
 from exporter.io.probe_windows import ProbeWindows
@@ -33,6 +34,8 @@ from exporter.runtime.kept_copy import KeptCopies
 
 if TYPE_CHECKING:
     from exporter.drives.health import DriveHealth
+    from exporter.drives.nvme_logs.slow_place import HostLatency, LatencyComparison, SlowPlaces
+    from exporter.drives.watched_drive import WatchedDrive
     from exporter.history.io_history import IoHistory
     from exporter.linux.device import Device
     from exporter.probe.probe_monitor import ProbeMonitor
@@ -123,6 +126,7 @@ class Monitor:
         )
         self._saved_inventory = state.get("inventory")
         self.health = self._new_health_monitor(children, history) if is_enabled["smart"] else None
+        self._latencies: LatencyComparison | None = None
         self._saved_probe = state.get("probe")
         self.probe = self._new_probe_monitor(state_directory) if is_enabled["probe"] else None
         self.slc = (
@@ -204,6 +208,26 @@ class Monitor:
         for name, collect in self._collectors.items():
             yield from self.collector_status.collect(name, "page", collect) or ()
         yield from self.collector_status.collect("page", "own", self._own) or ()
+
+    def compare_latencies(self, drives: "Sequence[WatchedDrive]") -> None:
+        """Compares the latency that drives measure themselves with that of the host."""
+        if self._latencies is None:
+            logs = [drive.health.logs for drive in drives if drive.health is not None]
+            if not any(each is not None and each.latency is not None for each in logs):
+                return
+            # Imported only if it is used, because the daemon's memory is limited.
+            from exporter.drives.nvme_logs.slow_place import LatencyComparison  # noqa: PLC0415
+
+            self._latencies = LatencyComparison()
+        self._latencies.observe(drives, self._host_latency)
+
+    @property
+    def slow_places(self) -> "Mapping[str, SlowPlaces]":
+        """Where slow requests spent their time, by device name, of the drives of which it is known.
+
+        `compare_latencies` refreshes it.
+        """
+        return {} if self._latencies is None else self._latencies.places
 
     def probe_rounds(self) -> Mapping[str, Any]:
         """Returns the kept results of probes as for the state file; empty without probes."""
@@ -309,6 +333,24 @@ class Monitor:
         device = self._devices().get(name)
         link = None if device is None else device.state.link
         return slowdown_evidence(link, self._drive_health(name))
+
+    def _host_latency(self, device: str) -> "HostLatency | None":
+        from exporter.drives.nvme_logs.slow_place import HostLatency  # noqa: PLC0415
+
+        sampler = self.sampler
+        with sampler.flushed():
+            activity, disk = sampler.activities.get(device), (sampler.disks or {}).get(device)
+            if activity is None or disk is None:
+                return None
+            now = self.clock.monotonic()
+            return HostLatency(
+                self.clock.wall(),
+                now,
+                PEAK_SECONDS + sampler.interval,
+                activity.read_await.peak.value(now),
+                activity.write_await.peak.value(now),
+                disk.flush_requests,
+            )
 
     def _written_bytes(self, device: str) -> int | None:
         disk = (self.sampler.disks or {}).get(device)

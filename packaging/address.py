@@ -38,6 +38,11 @@ PLACES: dict[str, dict[str, str]] = {
         r'image\.(?:url|source)="(\S+?)"': "address",
         r'image\.documentation="(\S+?)/blob/': "address",
     },
+    "container/helm/ssd-exporter/Chart.yaml": {
+        r"^home: (\S+)$": "address",
+        r"\{name: (.+?), email:": "person",
+        r"email: (\S+)\}$": "email",
+    },
     "packaging/debian/control": {
         r"^Homepage: (\S+)$": "address",
         r"^Maintainer: (.+)$": "maintainer",
@@ -64,6 +69,7 @@ def values() -> dict[str, str]:
     return {
         "address": address,
         "email": person["email"],
+        "person": person["name"],
         "maintainer": f"{person['name']} <{person['email']}>",
         "runbooks": f"{address}/blob/HEAD/alerts/runbooks" if is_chosen else INSTALLED_RUNBOOKS,
     }

@@ -176,7 +176,14 @@ import sys
 
 sys.path.append("$library")
 
-from exporter.cli import main
+try:
+    from exporter.cli import main
+except ModuleNotFoundError as e:
+    if e.name not in sys.stdlib_module_names:
+        raise
+    # python3-minimal of Debian has a part of the standard library.
+    message = f"ssd-exporter: this Python has no module {e.name}; on Debian run: apt-get install python3"
+    sys.exit(message)
 
 sys.exit(main())
 EOF

@@ -1,10 +1,11 @@
-"""Command line of `make release`, `make apt-repo` and `make rpm-repo`."""
+"""Command line of `make release`, `make chart`, `make apt-repo` and `make rpm-repo`."""
 
 import argparse
 import sys
 from pathlib import Path
 
-from release import artefacts, repositories, source
+from exporter import __version__
+from release import artefacts, chart, repositories, source
 from release.programs import ReleaseError
 
 TOP = Path(__file__).resolve().parents[1]
@@ -18,6 +19,8 @@ def main(arguments: list[str] | None = None) -> int:
     build.add_argument("--version", required=True, help="such as 1.0.0; the commit has its tag")
     build.add_argument("--key", default="", help="fingerprint of the GnuPG key for signatures")
     build.add_argument("--out", type=Path, required=True, help="new directory for the files")
+    packed = commands.add_parser("chart", help="pack the Helm chart of this checkout")
+    packed.add_argument("--out", type=Path, required=True, help="directory for the archive")
     for name, system in (("apt-repo", "apt"), ("rpm-repo", "dnf and zypper")):
         command = commands.add_parser(name, help=f"make a signed repository for {system}")
         command.add_argument("--key", default="", help="fingerprint of the GnuPG key")
@@ -27,6 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if asked.command == "build":
             _build(asked.version, asked.out, asked.key or None)
+        elif asked.command == "chart":
+            _chart(asked.out)
         else:
             _repository(asked.command, asked.releases, asked.out, asked.key)
     except ReleaseError as e:
@@ -41,6 +46,12 @@ def _build(version: str, out: Path, key: str | None) -> None:
         sys.stdout.write(f"{path.stat().st_size:>10,}  {path.name}\n")
     if key is None:
         sys.stderr.write("release: nothing is signed: KEY=FINGERPRINT selects a key\n")
+
+
+def _chart(out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    path = chart.archive(TOP, __version__, source.committed_at(TOP), out)
+    sys.stdout.write(f"{path}\n")
 
 
 def _repository(kind: str, releases: list[Path], out: Path, key: str) -> None:

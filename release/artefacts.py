@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from release import sbom
+from release import chart, sbom
 from release.programs import ReleaseError, run
 from release.signing import Key
 from release.source import Source
@@ -45,6 +45,8 @@ def build(source: Source, out: Path, url: str, key: str | None) -> list[Path]:
         _python(source, work / "source")
         for path in sorted((work / "source" / "dist").iterdir()):
             path.rename(files / path.name)
+        _say("Helm chart")
+        chart.archive(work / "source", source.version, source.when, files)
         _bills(source, files, work, url)
         _monitoring(source, work / "source", files)
         (files / "RELEASE-NOTES.md").write_text(source.notes)
@@ -95,6 +97,8 @@ def _bills(source: Source, files: Path, work: Path, url: str) -> None:
     for path in sorted(files.iterdir()):
         if path.suffix == ".whl" or path.name.startswith("ssd_exporter-"):
             found: Sequence[dict[str, Any]] = sbom.required(wheel)
+        elif path.suffix == ".tgz":
+            found = sbom.started(source.version)
         else:
             is_arm = "arm64" in path.name or "aarch64" in path.name
             found = libraries[_MACHINES[is_arm]]

@@ -75,6 +75,14 @@ def required(wheel: Path) -> list[dict[str, Any]]:
     ]
 
 
+def started(version: str) -> list[dict[str, Any]]:
+    """Returns the container image that the Helm chart starts."""
+    image = "ssd-exporter"
+    return [
+        {"type": "container", "bom-ref": f"{image}:{version}", "name": image, "version": version}
+    ]
+
+
 def sha256(path: Path) -> str:
     """Returns the hash of a file, in hexadecimal digits."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

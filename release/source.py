@@ -56,6 +56,11 @@ def checked(top: Path, version: str) -> Source:
     return Source(top, version, commit, int(when), notes)
 
 
+def committed_at(top: Path) -> int:
+    """Returns the time of the last commit of a checkout, in seconds since 1970."""
+    return int(run("git", "log", "-1", "--format=%ct", cwd=top))
+
+
 def address(top: Path) -> str:
     """Returns the address of the project, from pyproject.toml."""
     (found,) = re.findall(

@@ -1,6 +1,7 @@
 """Reading and validating the configuration file."""
 
 import sys
+import tracemalloc
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -337,3 +338,20 @@ def test_an_slc_profile_that_the_budget_for_the_life_cannot_hold_is_rejected() -
     words = "one run .* may use 34359738368 bytes of the budget for the .* life, .*; raise the"
     with pytest.raises(ConfigError, match=words):
         read(slc_chosen("budget_bytes_per_day = 9_400_000\n") + _WEEKLY_SLC)
+
+
+def test_settings_that_are_validated_again_leave_no_memory_behind() -> None:
+    """A reload validates them. CPython keeps up to 4,096 names that getattr has looked up."""
+    settings = Settings()
+
+    def allocated(times: int) -> int:
+        for _ in range(times):
+            validated(settings)
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        before = allocated(3)
+        assert allocated(300) - before < 1024
+    finally:
+        tracemalloc.stop()

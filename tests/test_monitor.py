@@ -7,10 +7,16 @@ from pathlib import Path
 import pytest
 
 from exporter.config.settings import COLLECTORS, Paths, Settings
+from exporter.drives.nvme_logs.latency_growth import LatencyGrowth
+from exporter.drives.nvme_logs.log_document import ParsedLogs
+from exporter.drives.nvme_logs.ocp import ocp_latency
+from exporter.drives.watched_drive import WatchedDrive
 from exporter.metrics.exposition import render
 from exporter.monitor import Monitor
+from tests.drives.nvme_logs import pages
 from tests.fakes import FakeChildren, FakeClock
 from tests.linux import trees
+from tests.pages import examples
 
 
 class BrokenRunner:
@@ -149,3 +155,36 @@ def test_the_page_has_the_order_of_the_collectors_and_not_of_the_configuration_f
     ]
     assert "ssd_disk_io_now" in orders[0]
     assert orders[0] == orders[1]
+
+
+def test_slow_seconds_of_the_host_are_compared_with_what_the_drive_counted(
+    tmp_path: Path, monitor: Monitor, clock: FakeClock
+) -> None:
+    """90 ms for the host in one second, and no request of 30 ms and more inside the drive."""
+    begin = clock.wall()
+    latency = ocp_latency(pages.slow_reads(0, 60))
+
+    def watched(growth: LatencyGrowth | None) -> list[WatchedDrive]:
+        logs = ParsedLogs(latency=latency, latency_at=clock.wall(), growth=growth)
+        return [examples.drive("sda", examples.health(logs=logs))]
+
+    monitor.sampler.tick()
+    reads, milliseconds = 1, 1
+    for second in range(1, 901):
+        clock.advance(1)
+        reads += 10
+        milliseconds += 900 if second == 300 else 1
+        (tmp_path / "proc/diskstats").write_text(
+            f"8 0 sda {reads} 0 8 {milliseconds} 1 0 8 1 0 1 1 0 0 0 0 0 0\n"
+        )
+        monitor.sampler.tick()
+        if not second % 30:
+            monitor.compare_latencies(watched(None))
+    assert "ssd_disk_slow_inside_drive" not in page(monitor)
+    growth = LatencyGrowth(begin, clock.wall(), 0.03, 0, 0)
+    monitor.compare_latencies(watched(growth))
+    assert 'ssd_disk_slow_inside_drive{device="sda",op="read"} 0' in page(monitor)
+    (found,) = monitor.slow_places["sda"].requests
+    assert 0.09 == found.await_seconds
+    monitor.compare_latencies([])
+    assert "ssd_disk_slow_inside_drive" not in page(monitor)

@@ -130,7 +130,7 @@ _PLACES = [
 ]
 
 
-class _Started:
+class Started:
     """A monitor of a small host, with the values that a state file contains."""
 
     def __init__(self, state: dict[str, Any], place: Path) -> None:
@@ -164,14 +164,14 @@ def _started(text: str, check: Any) -> None:
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory)
         (place / "state.json").write_text(text)
-        started = _Started(StateFile(place).load(), place)
+        started = Started(StateFile(place).load(), place)
         check(started)
         # The state can be saved again, and a later start reads it.
         StateFile(place).save(started.monitor.to_state())
         assert VERSION == StateFile(place).load()["version"]
 
 
-def _check_good_entries(started: _Started) -> None:
+def _check_good_entries(started: Started) -> None:
     page = started.page()
     for collector in ("smart", "probe", "disk", "cpu"):
         assert f'ssd_collector_success{{collector="{collector}"}} 1' in page
@@ -186,7 +186,7 @@ def _check_good_entries(started: _Started) -> None:
 
 
 def test_a_valid_state_is_restored() -> None:
-    def check(started: _Started) -> None:
+    def check(started: Started) -> None:
         _check_good_entries(started)
         saved = started.monitor.to_state()
         assert {"good", "bad"} == set(saved["baselines"]) == set(saved["probe"]["rounds"])
@@ -215,7 +215,7 @@ def test_the_readers_check_each_number_themselves(path: tuple[Any, ...], value: 
     """Without `StateFile.load`, which replaces numbers that no float represents."""
     with tempfile.TemporaryDirectory() as directory:
         state = _changed(_state(), path, value)
-        _check_good_entries(_Started(state, Path(directory)))
+        _check_good_entries(Started(state, Path(directory)))
 
 
 def _text(document: Any) -> str:
@@ -302,4 +302,4 @@ def test_each_wrong_value_in_each_field_of_the_inventory(value: Any) -> None:
     for path in _PLACES:
         if path[:2] == ("inventory", 1):
             with tempfile.TemporaryDirectory() as directory:
-                _Started(_changed(_state(), path, value), Path(directory))
+                Started(_changed(_state(), path, value), Path(directory))

@@ -72,6 +72,10 @@ class VerdictRules:
         the vector BLOCK per second. A CPU that a network card saturates may complete no requests. A
         CPU needs 1 to 5 us per completion, so a CPU that only completes requests runs 10,000 and
         more per second.
+    block_softirq_ratio: a saturated CPU delays the requests if it completes at least this share of
+        them. A CPU of a network card that completes an eighth of them delays few.
+    block_softirq_sum_ratio: several saturated CPUs delay the requests if together they complete at
+        least this share of them.
     iowait_ratio: above this share of the host's time in iowait, tasks wait for a device. The
         verdict is then not cpu_softirq. The value iowait is a kind of idle time, so it is never the
         only evidence for a verdict.
@@ -81,6 +85,8 @@ class VerdictRules:
     softirq_ratio: float = 0.5
     idle_ratio: float = 0.1
     block_softirqs_per_second: float = 1000.0
+    block_softirq_ratio: float = 0.4
+    block_softirq_sum_ratio: float = 0.7
     iowait_ratio: float = 0.05
 
 

@@ -187,6 +187,14 @@ AWAIT_REFERENCE = MetricDesc(
     "months. Absent during the first day.",
     ("device", "op"),
 )
+SLOW_INSIDE_DRIVE = MetricDesc(
+    "ssd_disk_slow_inside_drive",
+    "1 if requests were slow inside the drive, 0 if outside of it, between the last two readings "
+    "of the drive's own latency (diskstats and NVMe OCP latency log). 1: the drive counted "
+    "requests above its lowest limit, and so did the mean await of a second. 0: it counted none, "
+    "and the mean await of a second was at least twice that limit. Absent if neither is known.",
+    ("device", "op"),
+)
 SATURATED = MetricDesc(
     "ssd_disk_saturated_seconds_total",
     "Seconds in which the device was saturated (diskstats and PSI, sampled every second). "

@@ -19,6 +19,9 @@ MAX_WINDOW = "1m"
 #: second.
 _WINDOW_STEPS = 6
 
+#: The largest age of a value in a rolling maximum, in seconds; see `RollingMax`.
+PEAK_SECONDS = MAX_WINDOW_SECONDS * (1 + 1 / _WINDOW_STEPS)
+
 #: Largest decrease of a time counter, in seconds, that counts as jitter. A larger decrease means
 #: that the kernel restarted its count, for example after CPU hotplug. The exported counter then
 #: continues at once. If it waited until the new count had caught up, the time until then would not

@@ -6,7 +6,6 @@ The collectors read the attributes of the class.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from exporter.config.disk_rules import DiskRules
 from exporter.config.drive_class import DriveClass, VolumeType
@@ -25,6 +24,7 @@ from exporter.io.slowdown import SlowdownEvidence
 from exporter.io.throttling import ThrottlingDetector
 from exporter.io.verdict import (
     AwaitLimits,
+    DiskContext,
     Verdict,
     await_limit,
     bottleneck_verdict,
@@ -45,22 +45,6 @@ _STALL_SECONDS = 0.9
 
 #: With a smaller busy ratio, the queue depth while the device was busy is not known precisely.
 _LEAST_BUSY_RATIO = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class DiskContext:
-    """The activity of the rest of the host in the same interval.
-
-    is_cpu_bound: True if a CPU that completes requests is saturated by interrupts, and the host has
-        little iowait; False if the CPUs are not sampled.
-    is_waited_for: True if tasks waited for I/O, see `tasks_wait_for_io`. None means that the kernel
-        provides no pressure stall information (PSI), or that it is not sampled.
-    is_cpu_full: True if a CPU that completes requests has no time left, beside any iowait.
-    """
-
-    is_cpu_bound: bool
-    is_waited_for: bool | None
-    is_cpu_full: bool = False
 
 
 class DiskActivity:
@@ -270,9 +254,23 @@ class DiskActivity:
         self._hang = PartialHangDetector(self._rules.partial_hang)
         return self._hang
 
-    def record_stall(self, seconds: float) -> None:
-        """Records `seconds` without samples, in which no request of a stalled device completed."""
-        self._count_stall(seconds, stalled=True, in_flight=1.0)
+    def record_gap(
+        self, now: float, disk: DiskInterval, *, is_probed: bool, is_begun: bool
+    ) -> None:
+        """Records an interval in which samples are missing: its means are not those of a second.
+
+        Only a hang that goes on, and the bytes of a long write, are counted.
+
+        is_begun: requests were in flight at the start.
+        now, is_probed: as for `record`.
+        """
+        falloffs = self.falloffs
+        if disk.stalled:
+            if self.is_stalled and is_begun:
+                self.uncredited_seconds = disk.uncredited_seconds
+                self._count_stall(disk.seconds, stalled=True, in_flight=1.0)
+        elif falloffs is not None and self.drive.leaf and not is_probed:
+            falloffs.observe(now, disk, is_gap=True)
 
     def _count_stall(self, seconds: float, *, stalled: bool, in_flight: float) -> None:
         # Consecutive stalled intervals count only if together they last about a second. Otherwise,

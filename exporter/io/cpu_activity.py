@@ -89,7 +89,7 @@ class CpuActivity:
         """
         if shares is None or not self.is_softirq_saturated:
             return False, False
-        completing = completions.cpus(rules.block_softirqs_per_second)
+        completing = completions.shares(rules.block_softirqs_per_second)
         return (
             cpu_is_bottleneck(shares, completing, rules),
             completing_cpu_is_full(shares, completing, rules),

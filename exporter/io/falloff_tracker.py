@@ -36,6 +36,7 @@ class WriteFalloffTracker:
     """
 
     __slots__ = (
+        "_begin_bytes",
         "_calm_at",
         "_calm_bytes_per_second",
         "_cause",
@@ -51,7 +52,7 @@ class WriteFalloffTracker:
     def __init__(self, rules: WriteFalloffRules, evidence: Callable[[], SlowdownEvidence]) -> None:
         self._evidence = evidence
         self.events = 0
-        self._calm_bytes_per_second, self._calm_at = 0.0, -math.inf
+        self._calm_bytes_per_second, self._calm_at, self._begin_bytes = 0.0, -math.inf, 0
         self.last: WriteFalloff | None = None
         self._cause: Verdict | None = None
         self._explained_at = -math.inf
@@ -63,13 +64,14 @@ class WriteFalloffTracker:
         self.busy_ratio = rules.busy_ratio
         self.burst = WriteFalloffDetector(rules)
 
-    def observe(self, now: float, disk: DiskInterval) -> Verdict | None:
+    def observe(self, now: float, disk: DiskInterval, *, is_gap: bool = False) -> Verdict | None:
         """Records an interval; returns why the drive is slow after a falloff.
 
         A falloff is a drop of the write throughput during a long write. Its cause is returned while
         the throughput is still low. None at all other times, and if the cause is unknown.
 
         now: the end of the interval in seconds of any monotonic clock.
+        is_gap: samples are missing in the interval.
         """
         burst = self.burst
         if not burst.is_open:
@@ -79,9 +81,13 @@ class WriteFalloffTracker:
                 rate = disk.written_bytes / disk.seconds
                 self._calm_bytes_per_second = before + (rate - before) / _CALM_INTERVALS
                 self._calm_at = now
+                # The burst may have begun in this interval.
+                more = max(disk.written_bytes - int(before * disk.seconds), 0)
+                self._begin_bytes = more if disk.written_bytes >= MUCH_BYTES else 0
                 return None
             burst.before_bytes_per_second = before
-        falloff = burst.observe(now, disk)
+            burst.begin_bytes = self._begin_bytes if is_recent else 0
+        falloff = burst.observe(now, disk, is_gap=is_gap)
         if falloff is not None:
             self._record(falloff)
         if not burst.is_slow:

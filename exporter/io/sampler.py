@@ -18,7 +18,7 @@ from functools import partial
 from typing import TypeVar
 
 from exporter.config.disk_rules import DiskRules
-from exporter.io.activity import DiskActivity, DiskContext
+from exporter.io.activity import DiskActivity
 from exporter.io.baseline import Baselines
 from exporter.io.block_completions import BlockCompletions
 from exporter.io.counter_files import CounterFiles, RawSample
@@ -33,7 +33,7 @@ from exporter.io.interval import (
 )
 from exporter.io.recent_activity import PROBED, SATURATED, STALLED, RecentActivity
 from exporter.io.slowdown import SlowdownEvidence
-from exporter.io.verdict import Verdict, tasks_wait_for_io
+from exporter.io.verdict import DiskContext, Verdict, tasks_wait_for_io
 from exporter.linux import diskstats, files, pressure, proc_stat
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.files import RawFile
@@ -45,7 +45,7 @@ from exporter.runtime.errors import Parsed
 
 #: There is a gap if two samples are more than this many sampling intervals apart, or if the host
 #: was suspended for more than that time. The time between the samples is then not recorded as an
-#: interval, because its mean values are not those of a single second.
+#: interval, because its mean values are not those of a single second. Its bytes count in a write.
 _GAP_INTERVALS = 3
 
 #: Pending samples are processed when there are this many, or when they span this many seconds: more
@@ -123,6 +123,9 @@ class Sampler:
         self.sampled_at: float | None = None
         self.sampled_at_unix_time: float | None = None
         self.disks: dict[str, DiskStats] | None = None
+        #: The last readable records, and the monotonic time of their sample.
+        self._known: dict[str, DiskStats] = {}
+        self._known_at = 0.0
         self.stat: CpuStat | None = None
         self.activities: dict[str, DiskActivity] = {}
         self.cpu = CpuActivity()
@@ -306,8 +309,8 @@ class Sampler:
             self.disks = None
             return
         previous = (self.disks if is_comparable else None) or {}
-        if not is_comparable and self.disks is not None and seconds > 0:
-            self._record_stalls(disks, seconds)
+        if not previous and now > self._known_at:
+            self._record_gap(now, disks)
         if self.activities.keys() != disks.keys():
             self._forget_missing(disks)
         for device, disk in disks.items():
@@ -326,7 +329,8 @@ class Sampler:
                 self.activities[device] = self._new_activity(device, now, drive_from_name(device))
                 continue
             self._record(device, activity, now, interval, context)
-        self.disks = disks
+        self.disks = self._known = disks
+        self._known_at = now
 
     def _record(
         self,
@@ -358,20 +362,18 @@ class Sampler:
             self.recent.forget(device)
             self._on_change()
 
-    def _record_stalls(self, disks: Mapping[str, DiskStats], seconds: float) -> None:
-        """Records a gap between two samples for the devices that hung all the time.
-
-        A device hung if it was stalled before the gap, and if its counters did not change.
-        """
-        for device, disk in disks.items():
-            activity = self.activities.get(device)
-            before = (self.disks or {}).get(device)
-            if activity is None or before is None or not activity.is_stalled:
+    def _record_gap(self, now: float, disks: Mapping[str, DiskStats]) -> None:
+        """Records the time since the last readable sample for the devices that it has."""
+        for device, before in self._known.items():
+            disk, activity = disks.get(device), self.activities.get(device)
+            if disk is None or activity is None:
                 continue
+            seconds = now - self._known_at
             interval = disk_interval(before, disk, seconds, activity.uncredited_seconds)
-            if interval is not None and interval.stalled and before.io_now:
-                activity.uncredited_seconds = interval.uncredited_seconds
-                activity.record_stall(seconds)
+            if interval is not None:
+                is_probed = self._is_probed(device, self._known_at, now)
+                is_begun = before.io_now > 0
+                activity.record_gap(now, interval, is_probed=is_probed, is_begun=is_begun)
 
     def _new_activity(self, device: str, now: float, drive: Drive | None = None) -> DiskActivity:
         self._on_change()

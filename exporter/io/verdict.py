@@ -11,7 +11,7 @@ an SSD serves many requests at once. Two terms are used here:
 This module uses no files, no clock and no logs.
 """
 
-from collections.abc import Container
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -53,6 +53,22 @@ class AwaitLimits:
 
     read_seconds: float
     write_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class DiskContext:
+    """The activity of the rest of the host in the same interval.
+
+    is_cpu_bound: True if a CPU that completes requests is saturated by interrupts, and the host has
+        little iowait; False if the CPUs are not sampled.
+    is_waited_for: True if tasks waited for I/O, see `tasks_wait_for_io`. None means that the kernel
+        provides no pressure stall information (PSI), or that it is not sampled.
+    is_cpu_full: True if a CPU that completes requests has no time left, beside any iowait.
+    """
+
+    is_cpu_bound: bool
+    is_waited_for: bool | None
+    is_cpu_full: bool = False
 
 
 def await_limit(
@@ -162,32 +178,48 @@ def softirq_is_saturated(cpu: CpuInterval, rules: VerdictRules) -> bool:
     )
 
 
-def cpu_is_bottleneck(cpu: CpuInterval, completing: Container[int], rules: VerdictRules) -> bool:
-    """Returns True if a CPU that completes requests is saturated, and the host has little iowait.
+def cpu_is_bottleneck(
+    cpu: CpuInterval, completing: Mapping[int, float], rules: VerdictRules
+) -> bool:
+    """Returns True if CPUs that complete requests are saturated, and the host has little iowait.
 
-    completing: the numbers of the CPUs that complete requests; see `BlockCompletions`.
+    completing: the share of each CPU in all completions; see `BlockCompletions.shares`.
     """
-    return cpu.host.iowait <= rules.iowait_ratio and any(
-        share.softirq >= rules.softirq_ratio
+    if cpu.host.iowait > rules.iowait_ratio:
+        return False
+    saturated = (
+        completing[number]
+        for number, share in cpu.cpus.items()
+        if share.softirq >= rules.softirq_ratio
         and share.idle <= rules.idle_ratio
         and number in completing
-        for number, share in cpu.cpus.items()
     )
+    return _complete_much(saturated, rules)
 
 
 def completing_cpu_is_full(
-    cpu: CpuInterval, completing: Container[int], rules: VerdictRules
+    cpu: CpuInterval, completing: Mapping[int, float], rules: VerdictRules
 ) -> bool:
-    """Returns True if a CPU that completes requests has no time left, beside any host's iowait.
+    """Returns True if CPUs that complete requests have no time left, beside any host's iowait.
 
     iowait of the CPU itself counts as time left. `completing` is that of `cpu_is_bottleneck`.
     """
-    return any(
-        share.softirq >= rules.softirq_ratio
+    full = (
+        completing[number]
+        for number, share in cpu.cpus.items()
+        if share.softirq >= rules.softirq_ratio
         and share.idle + share.iowait <= rules.idle_ratio
         and number in completing
-        for number, share in cpu.cpus.items()
     )
+    return _complete_much(full, rules)
+
+
+def _complete_much(shares: Iterable[float], rules: VerdictRules) -> bool:
+    """Returns True if one of these CPUs, or all of them, complete a large share of the requests."""
+    largest = total = 0.0
+    for share in shares:
+        largest, total = max(largest, share), total + share
+    return largest >= rules.block_softirq_ratio or total >= rules.block_softirq_sum_ratio
 
 
 def bottleneck_verdict(

@@ -23,6 +23,9 @@ from exporter.io.interval import DiskInterval
 #: So few more reads, flushes and discards per second never explain a drop of the throughput.
 _OTHERS_PER_SECOND = 5.0
 
+#: If the first slow interval was fast for less than this time, the drop was in the one before it.
+_FEW_SECONDS = 0.3
+
 
 @dataclass(frozen=True, slots=True)
 class WriteFalloff:
@@ -81,10 +84,21 @@ class _SlowRun(_Writes):
 
     before_bytes: the bytes that were written in the burst before the first of these intervals.
     first: the first of these intervals.
+    last_fast: the interval before them, and the bytes before it, if it was fast only in part.
+    is_after_gap: True if the first of these intervals is a gap.
     """
 
     before_bytes: int = 0
     first: DiskInterval | None = None
+    last_fast: tuple[int, DiskInterval] | None = None
+    is_after_gap: bool = False
+
+    @property
+    def lasting_seconds(self) -> float:
+        """How long the throughput was low for certain: it may have fallen late in a gap."""
+        if self.is_after_gap and self.first is not None:
+            return self.seconds - self.first.seconds
+        return self.seconds
 
 
 class WriteFalloffDetector:
@@ -93,6 +107,8 @@ class WriteFalloffDetector:
     is_open: True while a burst is in progress. While it is False, the caller may skip intervals
         whose busy ratio is below that of the rules.
     before_bytes_per_second: the throughput in the seconds before the burst. The caller sets it.
+    begin_bytes: the bytes of the interval in which the burst began, if that was not yet a
+        saturating write. The caller sets it.
     is_slow: True if a falloff was detected in this burst and the last interval was still slow.
     """
 
@@ -101,6 +117,7 @@ class WriteFalloffDetector:
         "_first",
         "_first_bytes",
         "_first_seconds",
+        "_last_fast",
         "_limit",
         "_middle_seconds",
         "_recovery_limit",
@@ -109,6 +126,7 @@ class WriteFalloffDetector:
         "_saturated_at",
         "_slow",
         "before_bytes_per_second",
+        "begin_bytes",
         "is_open",
         "is_slow",
     )
@@ -119,17 +137,22 @@ class WriteFalloffDetector:
         self._bytes = 0
         self._limit = 0.0
         self._slow: _SlowRun | None = None
+        self._last_fast: tuple[int, DiskInterval] | None = None
         self._middle_seconds = 0.0
         self.before_bytes_per_second = 0.0
+        self.begin_bytes = 0
         self.is_open = False
         self._reset()
 
-    def observe(self, now: float, disk: DiskInterval) -> WriteFalloff | None:
+    def observe(
+        self, now: float, disk: DiskInterval, *, is_gap: bool = False
+    ) -> WriteFalloff | None:
         """Records an interval; returns the falloff that it confirms, else None.
 
         A burst has at most one falloff.
 
         now: the end of the interval in seconds of any monotonic clock.
+        is_gap: the interval has missing samples. Its bytes count, and its mean shows no falloff.
         """
         rules = self._rules
         written_bytes = disk.written_bytes
@@ -137,6 +160,7 @@ class WriteFalloffDetector:
             # No request or only a part of them completes. This is not the speed of the drive, and
             # does not count as slow. A drive that moves its cached data may also pause for seconds.
             self.is_slow = False
+            self._bytes += written_bytes if self.is_open else 0
             return None
         if disk.busy_ratio < rules.busy_ratio or self._is_mostly_reads(disk):
             if self.is_open:
@@ -144,19 +168,21 @@ class WriteFalloffDetector:
             return None
         if now - disk.seconds - self._saturated_at >= rules.rest_seconds and self.is_open:
             self._reset()
-        self.is_open = True
+        if not self.is_open:
+            self.is_open = True
+            self._bytes = self.begin_bytes
         self._saturated_at = now
         before_bytes = self._bytes
         self._bytes += written_bytes
         reference = self._reference
         if reference is None:
-            return self._build_reference(before_bytes, disk)
+            return self._build_reference(before_bytes, disk, is_gap=is_gap)
         if self._recovery_limit is not None:
             self.is_slow = written_bytes <= self._recovery_limit * disk.seconds
             return None
         if self._slow is not None or written_bytes <= self._limit * disk.seconds:
-            return self._compare(before_bytes, disk, reference)
-        self._extend_reference(disk, reference)
+            return self._compare(before_bytes, disk, reference, is_gap=is_gap)
+        self._extend_reference(before_bytes, disk, reference, is_gap=is_gap)
         return None
 
     def _is_mostly_reads(self, disk: DiskInterval) -> bool:
@@ -165,12 +191,18 @@ class WriteFalloffDetector:
             return False
         return read_bytes >= self._rules.read_share * (read_bytes + disk.written_bytes)
 
-    def _extend_reference(self, disk: DiskInterval, reference: _Writes) -> None:
+    def _extend_reference(
+        self, before_bytes: int, disk: DiskInterval, reference: _Writes, *, is_gap: bool
+    ) -> None:
         """Records an interval that is not slow."""
         rules, written_bytes = self._rules, disk.written_bytes
         expected = reference.bytes_per_second * disk.seconds
         is_near = written_bytes >= rules.near_ratio * expected
-        self._middle_seconds = 0.0 if is_near else self._middle_seconds + disk.seconds
+        self._last_fast = None if is_near else (before_bytes, disk)
+        if is_near:
+            self._middle_seconds = 0.0
+        elif not is_gap:
+            self._middle_seconds += disk.seconds
         if (
             reference.seconds < rules.reference_most_seconds
             and abs(written_bytes - expected) <= rules.reference_ratio * expected
@@ -181,10 +213,10 @@ class WriteFalloffDetector:
     def _reset(self) -> None:
         self.is_open = self.is_slow = False
         self._bytes = self._first_bytes = 0
-        self._first: list[tuple[int, DiskInterval]] = []
+        self._first: list[tuple[int, DiskInterval, tuple[int, DiskInterval] | None]] = []
         self._first_seconds = self._middle_seconds = 0.0
         self._reference: _Writes | None = None
-        self._slow = None
+        self._slow = self._last_fast = None
         self._recovery_limit: float | None = None
 
     def _pause(self, now: float, disk: DiskInterval) -> None:
@@ -196,12 +228,19 @@ class WriteFalloffDetector:
             self._reset()
             return
         self._bytes += disk.written_bytes
-        self._slow = None
+        self._slow = self._last_fast = None
         self.is_slow = False
 
-    def _build_reference(self, before_bytes: int, disk: DiskInterval) -> WriteFalloff | None:
+    def _build_reference(
+        self, before_bytes: int, disk: DiskInterval, *, is_gap: bool
+    ) -> WriteFalloff | None:
         rules = self._rules
-        self._first.append((before_bytes, disk))
+        if is_gap:
+            # The cache may have become full in it, so its mean is not the speed of the cache.
+            self._last_fast = before_bytes, disk
+            return None
+        self._first.append((before_bytes, disk, self._last_fast))
+        self._last_fast = None
         self._first_seconds += disk.seconds
         self._first_bytes += disk.written_bytes
         is_enough = (
@@ -211,30 +250,36 @@ class WriteFalloffDetector:
         if len(self._first) < rules.reference_samples or not is_enough:
             return None
         first, self._first, self._first_seconds, self._first_bytes = self._first, [], 0.0, 0
-        self._reference = reference = _reference_writes([sample for _, sample in first], rules)
+        self._reference = reference = _reference_writes([sample for _, sample, _ in first], rules)
         if reference is None:
             return None
         self._limit = rules.falloff_ratio * reference.bytes_per_second
         # A small cache may be full before the reference is complete, so the first intervals are
         # compared too.
-        for before, sample in first:
+        for before, sample, self._last_fast in first:
             if falloff := self._compare(before, sample, reference):
                 return falloff
         return None
 
     def _compare(
-        self, before_bytes: int, disk: DiskInterval, reference: _Writes
+        self, before_bytes: int, disk: DiskInterval, reference: _Writes, *, is_gap: bool = False
     ) -> WriteFalloff | None:
         rules, limit, slow = self._rules, self._limit, self._slow
         if slow is None:
             if disk.written_bytes > limit * disk.seconds:
                 return None
-            slow = self._slow = _SlowRun(before_bytes=before_bytes, first=disk)
+            slow = self._slow = _SlowRun(
+                before_bytes=before_bytes,
+                first=disk,
+                last_fast=self._last_fast,
+                is_after_gap=is_gap,
+            )
+            self._last_fast = None
         slow.add(disk)
         if slow.written_bytes > limit * slow.seconds:
             self._slow = None
             return None
-        if slow.seconds < rules.lasting_seconds or not slow.writes:
+        if slow.lasting_seconds < rules.lasting_seconds or not slow.writes:
             return None
         if not _is_same_load(slow, reference, rules):
             return None
@@ -293,8 +338,9 @@ def _is_same_load(slow: _SlowRun, reference: _Writes, rules: WriteFalloffRules) 
 def _falloff(slow: _SlowRun, reference: _Writes, *, is_sudden: bool) -> WriteFalloff:
     """Returns the falloff between the reference and the slow intervals.
 
-    The throughput dropped at an unknown time within the first slow interval. That time is computed
-    from the bytes of the interval, so that only the bytes before the drop count for the burst.
+    The throughput dropped at an unknown time within the first slow interval, or within a long one
+    before it. That time is computed from the bytes of the interval, so that only the bytes before
+    the drop count for the burst.
     """
     fast, sustained = reference.bytes_per_second, slow.bytes_per_second
     burst_bytes = float(slow.before_bytes)
@@ -302,6 +348,15 @@ def _falloff(slow: _SlowRun, reference: _Writes, *, is_sudden: bool) -> WriteFal
         later_seconds = slow.seconds - first.seconds
         later = (slow.written_bytes - first.written_bytes) / later_seconds
         sustained = min(sustained, later)
-        seconds = (first.written_bytes - sustained * first.seconds) / (fast - sustained)
-        burst_bytes += min(max(seconds, 0.0), first.seconds) * fast
+        seconds = _fast_seconds(first, fast, sustained)
+        burst_bytes += seconds * fast
+        if slow.last_fast is not None and seconds < _FEW_SECONDS:
+            before_bytes, last = slow.last_fast
+            burst_bytes = before_bytes + _fast_seconds(last, fast, sustained) * fast
     return WriteFalloff(int(burst_bytes), fast, sustained, is_sudden)
+
+
+def _fast_seconds(disk: DiskInterval, fast: float, sustained: float) -> float:
+    """Returns how long the throughput in an interval was `fast`, before it was `sustained`."""
+    seconds = (disk.written_bytes - sustained * disk.seconds) / (fast - sustained)
+    return min(max(seconds, 0.0), disk.seconds)

@@ -25,6 +25,7 @@ from exporter.runtime.errors import Parsed
 from exporter.runtime.kept_copy import KeptCopies
 
 if TYPE_CHECKING:
+    from exporter.drives.nvme_logs.slow_place import SlowPlaces
     from exporter.history.io_history import IoHistory
     from exporter.probe.probe_monitor import ProbeMonitor
     from exporter.probe.slc_results import SlcResult, SlcResultStore
@@ -47,6 +48,7 @@ class Sources(Protocol):
     io_history: the I/O of each drive per minute and hour; None if it is not kept.
     kept_copies: the number of files of the state directory that were set aside.
     health: the SMART data; None if the collector `smart` is disabled.
+    slow_places: where the slow requests of a drive spent their time, keyed by device name.
     probe: the scheduled probes; None if they are disabled.
     slc: the results of write cache probes; None if they are not read.
     """
@@ -65,6 +67,10 @@ class Sources(Protocol):
     health: "HealthMonitor | None"
     probe: "ProbeMonitor | None"
     slc: "SlcResultStore | None"
+
+    @property
+    def slow_places(self) -> "Mapping[str, SlowPlaces]":
+        """The drives of which it is known; see `exporter.drives.nvme_logs.slow_place`."""
 
     def is_exported(self, device: str) -> bool:
         """Returns True if the settings do not exclude the block device with this name."""

@@ -65,6 +65,11 @@ def new(sources: Sources) -> Collect:
                 from exporter.metrics import node_exporter_compat  # noqa: PLC0415
 
                 found += node_exporter_compat.disk_samples(sampler)
+        for name, places in sources.slow_places.items():
+            found += [
+                metrics.SLOW_INSIDE_DRIVE(int(each.place.value == "inside"), name, each.op)
+                for each in places.requests
+            ]
         return Parsed(found)
 
     return collect

@@ -14,7 +14,7 @@ from exporter.pages.history_charts import cache_chart, probe_chart
 from exporter.pages.page_texts import capitalized, day, escaped, size, titled
 from exporter.pages.past.range_switch import switch
 from exporter.pages.smart_table import forecast, smart_section
-from exporter.pages.views import DriveFacts, DriveView, HostView
+from exporter.pages.views import DriveView, HostView
 from exporter.pages.wear_chart import wear_chart
 
 #: What each method of the wear-out estimate uses (`WearoutMethod`).
@@ -57,7 +57,7 @@ def drive_page(
             _probes(history),
             f'<div class="two">{_cache(history)}{_identity(drive)}</div>',
             smart_section(facts, view.at),
-            _log_pages(facts, view.at),
+            _log_pages(drive, view.at),
         )
     )
     return document(
@@ -112,13 +112,14 @@ def _cache(history: DriveHistory) -> str:
     return titled("ca", "Write cache", f"probe of {day(cache.at)}", cache_chart(cache))
 
 
-def _log_pages(facts: DriveFacts, at: float) -> str:
-    if facts.health is None or facts.health.logs is None:
+def _log_pages(drive: DriveView, at: float) -> str:
+    health = drive.facts.health
+    if health is None or health.logs is None:
         return ""
     # Imported only if it is used, because the daemon's memory is limited.
     from exporter.pages.log_page_table import log_section  # noqa: PLC0415
 
-    return log_section(facts.health.logs, at)
+    return log_section(health.logs, at, drive.slow)
 
 
 def _identity(drive: DriveView) -> str:

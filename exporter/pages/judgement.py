@@ -6,6 +6,7 @@ module adds the bottleneck of the last seconds.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from exporter.io.drive_now import DriveNow
 from exporter.io.recent_activity import VERDICTS
@@ -15,6 +16,9 @@ from exporter.pages.page_texts import capitalized, clock
 from exporter.pages.views import DriveFacts, DriveView, Todo
 from exporter.smart.drive_labels import natural_order
 from exporter.smart.drive_problems import INVALID_LOG_ACTION, Status
+
+if TYPE_CHECKING:
+    from exporter.drives.nvme_logs.slow_place import SlowPlaces
 
 #: A saturated drive is critical if it was saturated for at least this share of the last five
 #: minutes. The alerts use the same ratio (ssd:threshold:disk_saturated_ratio).
@@ -75,6 +79,7 @@ def judged(
     *,
     has_mysql: bool = False,
     at: float = 0.0,
+    slow: "SlowPlaces | None" = None,
 ) -> DriveView:
     """Returns the drive with its status and its tasks for the operator.
 
@@ -82,6 +87,7 @@ def judged(
     has_mysql: True if a MySQL server is known that stores data on a drive of the host. As in the
         alerts, a bottleneck of another drive is then a warning.
     at: the Unix time of the last sample; 0 if unknown. Then no task says since when.
+    slow: where slow requests of the drive spent their time; None if unknown.
     """
     todos = [
         *(
@@ -99,7 +105,7 @@ def judged(
         *_health(facts),
     ]
     todos.sort(key=lambda todo: -todo.status.urgency)
-    return DriveView(facts, now, _status(facts, todos), _merged(todos), services)
+    return DriveView(facts, now, _status(facts, todos), _merged(todos), services, slow)
 
 
 def in_order(drives: Iterable[DriveView]) -> list[DriveView]:
@@ -150,7 +156,7 @@ def why(drive: DriveView, window: str) -> str:
         Verdict.UNKNOWN: "Requests are slow and tasks wait, but the drive is not full.",
     }
     if now.verdict is not Verdict.NONE:
-        return reasons[now.verdict]
+        return f"{reasons[now.verdict]} {_slow_text(drive)}".rstrip()
     calm = (
         (now.is_probed, "A probe is running. This time does not count as saturated."),
         (
@@ -162,6 +168,15 @@ def why(drive: DriveView, window: str) -> str:
         (now.read_base is now.write_base is None, "Its baseline is not learned yet."),
     )
     return next((text for applies, text in calm if applies), "As fast as usual.")
+
+
+def _slow_text(drive: DriveView) -> str:
+    if drive.slow is None:
+        return ""
+    # Imported only if it is used, because the daemon's memory is limited.
+    from exporter.pages.log_page_table import slow_sentence  # noqa: PLC0415
+
+    return slow_sentence(drive.slow)
 
 
 def _status(facts: DriveFacts, todos: Sequence[Todo]) -> Status:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from exporter.drives.nvme_logs.drive_latency import OPERATIONS, DriveLatency
 from exporter.drives.nvme_logs.log_document import ParsedLogs
 from exporter.drives.nvme_logs.log_values import NvmeLogValues
+from exporter.drives.nvme_logs.slow_place import SlowPlace, SlowPlaces
 from exporter.pages.page_texts import clock, counted, duration, escaped, milliseconds, titled
 from exporter.pages.smart_table import table_head, table_row
 
@@ -53,22 +54,27 @@ _NUMBERS = (
 _OPERATION_NAMES = {"read": "reads", "write": "writes", "deallocate": "discards"}
 
 
-def log_section(logs: ParsedLogs | None, at: float) -> str:
+def log_section(logs: ParsedLogs | None, at: float, slow: SlowPlaces | None = None) -> str:
     """Returns the section; empty if the drive has no such pages.
 
     at: the current Unix time, in seconds.
+    slow: where slow requests of the drive spent their time; None if unknown.
     """
     if logs is None:
         return ""
     rows = "".join((*_value_rows(logs.values), *_latency_rows(logs.latency), *_missing_rows(logs)))
-    if not rows:
+    if not rows and logs.latency is None:
         return ""
     age = f"read {duration(max(at - logs.at, 0.0))} ago · " if logs.at is not None else ""
     about = f"{age}log pages that data-centre drives have"
     lead = ""
     if logs.latency is not None:
-        lead = f'<p class="lead">{escaped(latency_sentence(logs.latency, at))}</p>'
-    return titled("lo", "Inside the drive", about, f"{lead}{table_head()}{rows}</tbody></table>")
+        text = latency_sentence(logs.latency, at)
+        if slow is not None:
+            text = f"{text} {slow_sentence(slow)}"
+        lead = f'<p class="lead">{escaped(text)}</p>'
+    table = f"{table_head()}{rows}</tbody></table>" if rows else ""
+    return titled("lo", "Inside the drive", about, f"{lead}{table}")
 
 
 def latency_sentence(latency: DriveLatency, at: float) -> str:
@@ -102,6 +108,20 @@ def latency_sentence(latency: DriveLatency, at: float) -> str:
     if slowest.has_wall_clock and slowest.at_seconds is not None and slowest.at_seconds <= at:
         when = f" at {clock(slowest.at_seconds)}"
     return f"{text}, the slowest {_ms(slowest.latency_seconds)}{when}."
+
+
+def slow_sentence(slow: SlowPlaces) -> str:
+    """Returns whether slow requests were slow inside the drive or outside of it, as sentences."""
+    period = f"From {clock(slow.from_at)} to {clock(slow.until_at)}"
+    least = _ms(slow.least_seconds)
+    return " ".join(
+        f"{period} {counted(each.count, each.op)} took {least} or longer inside the drive."
+        if each.place is SlowPlace.INSIDE
+        else f"{period} {each.op}s took up to {_ms(each.await_seconds)} (mean of a second), and"
+        f" none took {least} or longer inside the drive: most of this time passed outside of it, in"
+        " a queue, the link or the host."
+        for each in slow.requests
+    )
 
 
 def _ms(seconds: float) -> str:

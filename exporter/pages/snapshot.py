@@ -69,6 +69,7 @@ class SnapshotReader:
                 if activity.drive.leaf and name in facts
             }
         window_seconds = host.window * host.interval_seconds
+        slow = sources.slow_places
         has_mysql = any(each.carries_mysql for each in facts.values())
         drives = judgement.in_order(
             judgement.judged(
@@ -78,6 +79,7 @@ class SnapshotReader:
                 sources.services.rates.get(name, ()),
                 has_mysql=has_mysql,
                 at=at,
+                slow=slow.get(name),
             )
             for name, each in facts.items()
         )

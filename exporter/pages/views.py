@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from exporter.config.drive_class import DriveClass
 from exporter.drives.health import DriveHealth
@@ -11,6 +12,9 @@ from exporter.io.services import ServiceRate
 from exporter.io.verdict import Verdict
 from exporter.linux.block import QueueSettings
 from exporter.smart.drive_problems import Problem, Status
+
+if TYPE_CHECKING:
+    from exporter.drives.nvme_logs.slow_place import SlowPlaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,7 @@ class DriveView:
     status: the most urgent status of the problems and of the bottleneck.
     todos: the tasks for the operator, most urgent first.
     services: the services that cause its I/O, the busiest first; empty if unknown.
+    slow: where its slow requests spent their time; None if unknown.
     """
 
     facts: DriveFacts
@@ -122,6 +127,7 @@ class DriveView:
     status: Status
     todos: tuple[Todo, ...] = ()
     services: tuple[ServiceRate, ...] = ()
+    slow: "SlowPlaces | None" = None
 
     @property
     def name(self) -> str:

@@ -186,6 +186,8 @@ class DriveRecord:
         identity = _continued(self.identity, found.identity)
         if _is_other_drive(self.identity, identity):
             self._reset()
+            # Values of the drive before are compared with none of this one.
+            found = smart_report.parse_report(document.report)
         began = document.began
         health = self._continuity.checked(found.health, document.began_at)
         if health.invalid_log and health.unreadable:

@@ -12,7 +12,8 @@ structures are those of the NVM Express Base Specification 2.0, figures 197 (Get
 Arguments: a device, an absolute path; then ``identify``, or pages as ``NUMBER:BYTES:SPECIFIC`` in
 decimal; then the next device.
 
-Output, a line each: ``device PATH`` before the lines of a device. ``ask NUMBER`` precedes each
+Output, a line each: ``device PATH`` before the lines of a device, and ``began SECONDS`` with the
+time that the devices before it took. ``ask NUMBER`` precedes each
 page, so that the page on which a drive hangs is known. It is followed by ``page NUMBER HEX``; or by
 ``status NUMBER STATUS`` with the NVMe status (decimal) if the drive refuses the page; or by
 ``error NUMBER TEXT`` if the kernel does. The answer to Identify is ``identify HEX``, then page 00h
@@ -25,6 +26,7 @@ import os
 import stat
 import struct
 import sys
+import time
 
 #: NVME_IOCTL_ADMIN_CMD: _IOWR('N', 0x41, struct nvme_admin_cmd).
 _ADMIN_COMMAND = 0xC048_4E41
@@ -45,12 +47,13 @@ _LPA, _LPA_SUPPORTED_PAGES = 261, 1 << 5
 
 def main(arguments: list[str]) -> None:
     """Reads the pages of each device and prints them."""
-    descriptor = -1
+    descriptor, start = -1, time.monotonic()
     for argument in arguments:
         if argument.startswith("/"):
             if descriptor >= 0:
                 os.close(descriptor)
             _print(f"device {argument}")
+            _print(f"began {time.monotonic() - start:.3f}")
             descriptor = _open(argument)
         elif descriptor < 0:
             continue

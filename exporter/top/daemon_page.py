@@ -56,6 +56,8 @@ _FIELDS: Mapping[tuple[str, str], _Field] = {
     ("ssd_disk_await_baseline_seconds", "write"): _Field("write_baseline_seconds", 0, 3600),
     ("ssd_smart_slowest_request_seconds", "read"): _Field("read_slowest_inside_seconds", 0, 3600),
     ("ssd_smart_slowest_request_seconds", "write"): _Field("write_slowest_inside_seconds", 0, 3600),
+    ("ssd_disk_slow_inside_drive", "read"): _Field("read_slow_inside", 0, 1),
+    ("ssd_disk_slow_inside_drive", "write"): _Field("write_slow_inside", 0, 1),
 }
 _METRICS = tuple({metric for metric, _ in _FIELDS})
 

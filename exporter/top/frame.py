@@ -18,6 +18,8 @@ class DaemonDrive:
     read_baseline_seconds, write_baseline_seconds: the await at low load.
     read_slowest_inside_seconds, write_slowest_inside_seconds: the longest latency inside the drive
         in its last windows of some hours, without queues of the host.
+    read_slow_inside, write_slow_inside: 1 if such requests were slow inside the drive in the last
+        minutes that it reports, 0 if they were slow outside of it.
     """
 
     temperature_celsius: float | None = None
@@ -28,6 +30,8 @@ class DaemonDrive:
     write_baseline_seconds: float | None = None
     read_slowest_inside_seconds: float | None = None
     write_slowest_inside_seconds: float | None = None
+    read_slow_inside: float | None = None
+    write_slow_inside: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +145,14 @@ def _drive_json(drive: DriveLine) -> dict[str, Any]:
         "write_await_baseline_seconds": known.write_baseline_seconds,
         "read_slowest_inside_seconds": known.read_slowest_inside_seconds,
         "write_slowest_inside_seconds": known.write_slowest_inside_seconds,
+        "read_slow_inside_drive": _truth(known.read_slow_inside),
+        "write_slow_inside_drive": _truth(known.write_slow_inside),
     }
 
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
+
+
+def _truth(value: float | None) -> bool | None:
+    return None if value is None else bool(value)

@@ -213,6 +213,7 @@ def detail(drive: DriveLine, frame: Frame, width: int) -> list[Line]:
         *rows,
         *([line(f" {'health':9}{facts}")] if facts else []),
         *([line(f" {'inside':9}slowest request in the drive: {slowest}")] if slowest else []),
+        *([line(f" {'slow':9}{' · '.join(places)}")] if (places := _slow_places(known)) else []),
     ]
 
 
@@ -234,6 +235,16 @@ def _slowest_inside(known: DaemonDrive) -> str:
         ("write", known.write_slowest_inside_seconds),
     )
     return ", ".join(f"{name} {milliseconds(seconds)} ms" for name, seconds in both if seconds)
+
+
+def _slow_places(known: DaemonDrive) -> list[str]:
+    """Returns whether slow requests were slow inside the drive, as far as it is known."""
+    both = ("reads", known.read_slow_inside), ("writes", known.write_slow_inside)
+    return [
+        f"{name} {'inside' if is_inside else 'outside of'} the drive"
+        for name, is_inside in both
+        if is_inside is not None
+    ]
 
 
 def _below(drive: DriveLine, frame: Frame, view: View, width: int) -> list[Line]:

@@ -13,17 +13,19 @@ from rigs.lab.vm import cache
 class System:
     """A distribution.
 
-    suite: its name for apt. mirror: where it is downloaded. more: further packages.
+    suite: its name for apt. mirror: where it is downloaded. more: further packages. is_bare:
+    without the packages that the tests of a booted system need.
     """
 
     name: str
     suite: str
     mirror: str
     more: tuple[str, ...] = ()
+    is_bare: bool = False
 
     def root(self) -> Path:
-        """A directory with the distribution: systemd, Python, curl and nothing of ours."""
-        name = "-".join(("system", self.suite, *self.more))
+        """A directory with the distribution; unless it is bare with systemd, Python and curl."""
+        name = "-".join(("bare" if self.is_bare else "system", self.suite, *self.more))
         return cache.made(f"{name}-2", self._make)
 
     def _make(self, new: Path) -> None:
@@ -32,7 +34,7 @@ class System:
         try:
             cache.run(
                 *("mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", *options),
-                f"--include={','.join((*_PACKAGES, *self.more))}",
+                f"--include={','.join((*(() if self.is_bare else _PACKAGES), *self.more))}",
                 '--aptopt=APT::Install-Recommends "false"',
                 *(self.suite, new, self.mirror),
             )
@@ -50,6 +52,13 @@ SYSTEMS = (
     System("Debian 13", "trixie", _DEBIAN),
     System("Ubuntu 22.04", "jammy", _UBUNTU),
     System("Ubuntu 24.04", "noble", _UBUNTU),
+)
+
+#: Without systemd, and with a part of Python or none.
+BARE = tuple(
+    System(system.name, system.suite, system.mirror, more, is_bare=True)
+    for system in SYSTEMS[:2]
+    for more in (("apt",), ("python3-minimal",))
 )
 
 #: For Ansible: it connects by ssh, and installs with python3-apt.

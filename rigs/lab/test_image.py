@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from exporter import __version__
+from exporter.config.profiles import Engine as Profiled
 from rigs.lab.containers import Engine, engine
 from tests.duration import PATIENCE_SECONDS, at_most, wait_until
 from tests.end_to_end.page import Page
@@ -106,8 +107,19 @@ def drives() -> set[str]:
 def test_the_image_size_is_within_limits(built: Engine) -> None:
     sizes = {tag: built.size(tag) for tag in (WITHOUT, WITH)}
     print({tag: f"{size / MEGABYTE:.0f} MB" for tag, size in sizes.items()})
-    assert sizes[WITHOUT] <= 180 * MEGABYTE
-    assert sizes[WITH] <= 260 * MEGABYTE
+    assert sizes[WITHOUT] <= 150 * MEGABYTE
+    assert sizes[WITH] <= 156 * MEGABYTE
+
+
+def test_fio_has_the_engines_of_all_profiles(containers: Engine) -> None:
+    """It is built without the client libraries of Ceph, Gluster and RDMA."""
+    containers.start("fio", "--network=none", "--entrypoint=sleep", WITH, "1000")
+    done = containers.execute("fio", "fio", "--enghelp")
+    assert {each.value for each in Profiled} <= set(done.stdout.split())
+    for each in (Profiled.PSYNC, Profiled.LIBAIO):
+        job = ["--name=x", "--direct=1", "--rw=randrw", "--size=1M", f"--ioengine={each.value}"]
+        done = containers.execute("fio", "fio", *job, "--filename=/var/lib/ssd-exporter/file")
+        assert 0 == done.returncode, done.stderr
 
 
 def test_the_image_has_labels_and_no_unneeded_files(

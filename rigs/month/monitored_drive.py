@@ -12,12 +12,12 @@ from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.families import device_families
 from exporter.families.desc import Sample
-from exporter.io.activity import DiskActivity, DiskContext
+from exporter.io.activity import DiskActivity
 from exporter.io.baseline import Baselines
 from exporter.io.drive import Drive
 from exporter.io.interval import disk_interval
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
-from exporter.io.verdict import tasks_wait_for_io
+from exporter.io.verdict import DiskContext, tasks_wait_for_io
 from exporter.linux.diskstats import DiskStats
 from exporter.metrics.smart_collector import drive_samples
 from exporter.smart.drive_record import DriveRecord

@@ -11,6 +11,8 @@ them. The scenes model the physics only, and import nothing of the rules that th
   scene is the state of its simulated drive.
 - `table`: the scores per class.
 - `composition`: draws a drive, a writer and up to four disturbances, which `stations` and
-  `composed_host` simulate. `composed_full` and `composed_hangs` do the same for baselines and
-  hangs, and `composed_table` scores them by disturbance.
+  `composed_host` simulate. `composed_gaps`, `composed_full`, `composed_hangs` and
+  `composed_softirqs` do the same for missing samples, baselines, hangs and saturated CPUs, and
+  `composed_table` scores them by disturbance. `composed_requests` simulates the requests of slow
+  and restless devices one by one.
 """

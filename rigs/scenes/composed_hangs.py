@@ -1,16 +1,22 @@
 """Composed scenes of hangs: one request of many does not complete, or none hangs."""
 
+import math
 import random
 from dataclasses import dataclass
 
 from rigs.scenes.composed_host import Change, ComposedHost, Noise, Part
-from rigs.scenes.composition import between, flash, strength
+from rigs.scenes.composed_requests import KINDS, RequestHost, drawn
+from rigs.scenes.composition import DISTURBANCES, between, flash, strength
 from rigs.scenes.drive import MIB, Job
 from rigs.scenes.kernel import READ, WRITE, IoTicks
 from rigs.scenes.stations import Flash
 
 #: How the threads of the main load behave.
-LOADS = ("closed", "thinking", "open", "database", "pulses", "changing")
+FLOWS = ("closed", "thinking", "open", "database", "pulses", "changing")
+LOADS = (*FLOWS, *KINDS)
+
+#: What may be present beside them.
+_BESIDE = ("reads", "backup", "discards", "flushes", "writers", "throttle", "waves", "snapshot")
 
 
 @dataclass(frozen=True)
@@ -71,20 +77,12 @@ def hang_scene(
     """Simulates a load of which one request hangs for 30 to 90 s, or none (`hangs` False)."""
     load = load or rng.choice(LOADS)
     hangs = rng.random() < 0.5 if hangs is None else hangs
-    drive = flash(rng, part, cached=False)
-    parts = _parts(rng, part, drive, load)
     begin = rng.uniform(30, 90)
     seconds = rng.uniform(30, 90) if hangs else 0.0
-    host = ComposedHost(
-        drive,
-        rng,
-        ticks=rng.choice([IoTicks.START, IoTicks.START, IoTicks.PRECISE]),
-        hz=rng.choice([250, 1000]),
-        noise=Noise(rng, rng.choice(["white", "wander", "dips"]), 0.3 * strength(rng, part)),
-        parts=parts,
-        changes=[Change("stick", begin, begin + seconds, 1)] if hangs else [],
-    )
-    host.run(begin + seconds + (12 if hangs else 90))
+    end = begin + seconds + (12 if hangs else 60)
+    changes = [Change("stick", begin, begin + seconds, 1)] if hangs else []
+    host = _host(rng, part, load, changes, end)
+    host.run(end)
     counted = host.shown[-1].stalled
     times = [shown for shown in host.shown if shown.stalled > 0]
     first = times[0].at - begin if times else None
@@ -92,3 +90,31 @@ def hang_scene(
     depth = sum(shown.depth for shown in host.shown) / len(host.shown)
     note = f"{seconds:.0f} s, counted {counted:.0f}, first {first}, depth {depth:.1f}"
     return HangOutcome(load, seconds, counted, first, agreed, note)
+
+
+def _host(
+    rng: random.Random, part: str, load: str, changes: list[Change], end: float
+) -> ComposedHost:
+    ticks = rng.choice([IoTicks.START, IoTicks.START, IoTicks.PRECISE])
+    hz = rng.choice([250, 1000])
+    drive = flash(rng, part, cached=False)
+    if load in KINDS:
+        host = RequestHost(drive, rng, ticks=ticks, hz=hz, changes=changes)
+        return host.load(*drawn(rng, load))
+    parts = _parts(rng, part, drive, load)
+    changes = list(changes)
+    for name in rng.sample(_BESIDE, rng.choices([0, 1, 2, 3], [5, 4, 2, 1])[0]):
+        at = rng.uniform(5, end - 10)
+        until = math.inf if rng.random() < 0.5 else at + rng.uniform(5, 60)
+        one = DISTURBANCES[name](rng, strength(rng, part), drive, at, until)
+        parts += one.parts
+        changes += one.changes
+    return ComposedHost(
+        drive,
+        rng,
+        ticks=ticks,
+        hz=hz,
+        noise=Noise(rng, rng.choice(["white", "wander", "dips"]), 0.3 * strength(rng, part)),
+        parts=parts,
+        changes=changes,
+    )

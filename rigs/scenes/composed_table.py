@@ -4,15 +4,34 @@ import math
 import random
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
 
 from rigs.scenes.composed_full import SLEEPS, FullOutcome, full_scene
+from rigs.scenes.composed_gaps import GAPS, gap_scene
 from rigs.scenes.composed_hangs import LOADS, HangOutcome, hang_scene
+from rigs.scenes.composed_softirqs import BOUND, SoftirqOutcome, softirq_outcome
 from rigs.scenes.composition import DISTURBANCES, Outcome, falloff_scene
 from rigs.scenes.table import OutsideClass
 
 _PIECE = 25
 
-Composed = tuple[list[Outcome], list[FullOutcome], list[HangOutcome]]
+
+@dataclass
+class Composed:
+    """The outcomes of composed scenes. gaps: with the way in which samples were missing."""
+
+    falloffs: list[Outcome] = field(default_factory=list)
+    gaps: list[tuple[str, Outcome]] = field(default_factory=list)
+    full: list[FullOutcome] = field(default_factory=list)
+    hangs: list[HangOutcome] = field(default_factory=list)
+    softirqs: list[SoftirqOutcome] = field(default_factory=list)
+
+    def add(self, more: "Composed") -> None:
+        self.falloffs += more.falloffs
+        self.gaps += more.gaps
+        self.full += more.full
+        self.hangs += more.hangs
+        self.softirqs += more.softirqs
 
 
 def share(hits: int, count: int) -> str:
@@ -37,27 +56,35 @@ def full_outcome(key: str, part: str, sleep: str | None = None) -> FullOutcome:
 
 def _run_some(part: str, seed: int, first: int, end: int) -> Composed:
     numbers = range(first, end)
-    falloffs = [falloff_scene(random.Random(f"falloff {seed} {n}"), part) for n in numbers]
     eighth = [number for number in numbers if number % 8 == 0]
-    full = [full_outcome(f"full {seed} {number}", part) for number in eighth]
-    hangs = [hang_scene(random.Random(f"hang {seed} {number}"), part) for number in eighth]
-    return falloffs, full, hangs
+    sixteenth = eighth[::2]
+    kinds = [GAPS[number // 16 % len(GAPS)] for number in sixteenth]
+    gaps = [
+        (kind, gap_scene(random.Random(f"gap {seed} {number}"), part, kind))
+        for kind, number in zip(kinds, sixteenth, strict=True)
+    ]
+    return Composed(
+        falloffs=[falloff_scene(random.Random(f"falloff {seed} {n}"), part) for n in numbers],
+        gaps=gaps,
+        full=[full_outcome(f"full {seed} {number}", part) for number in eighth],
+        hangs=[hang_scene(random.Random(f"hang {seed} {number}"), part) for number in eighth],
+        softirqs=[softirq_outcome(f"softirq {seed} {number}", part) for number in sixteenth],
+    )
 
 
 def run_composed(part: str, seed: int, count: int, processes: int | None = None) -> Composed:
-    """Runs `count` scenes of long writes, and an eighth of it of baselines and of hangs."""
-    falloffs: list[Outcome] = []
-    full: list[FullOutcome] = []
-    hangs: list[HangOutcome] = []
+    """Runs `count` scenes of long writes.
+
+    Of baselines and hangs, it runs an eighth of this number each, and of missing samples and
+    softirqs about a sixteenth.
+    """
+    every = Composed()
     with ProcessPoolExecutor(processes) as pool:
         pieces = range(0, count, _PIECE)
         some = [pool.submit(_run_some, part, seed, n, min(n + _PIECE, count)) for n in pieces]
         for future in some:
-            more_falloffs, more_full, more_hangs = future.result()
-            falloffs += more_falloffs
-            full += more_full
-            hangs += more_hangs
-    return falloffs, full, hangs
+            every.add(future.result())
+    return every
 
 
 def _falloff_row(name: str, outcomes: Iterable[Outcome]) -> str:
@@ -74,7 +101,7 @@ def _falloff_row(name: str, outcomes: Iterable[Outcome]) -> str:
 
 def composed_table(results: Composed) -> str:
     """Returns the scores as tables in Markdown."""
-    falloffs, full, hangs = results
+    falloffs, full, hangs = results.falloffs, results.full, results.hangs
     lines = ["## Composed: falloffs", ""]
     lines += ["| present | scenes | cliffs | found | false | withdrawn | location p50 / p95 |"]
     lines += ["|---|--:|--:|--:|--:|--:|--:|"]
@@ -91,6 +118,9 @@ def composed_table(results: Composed) -> str:
     for noise in sorted({one.noise for one in falloffs}):
         some = (one for one in falloffs if not one.is_cached and one.noise == noise)
         lines.append(_falloff_row(f"cache not full, noise: {noise}", some))
+    for gaps in GAPS:
+        some = (one for kind, one in results.gaps if kind == gaps)
+        lines.append(_falloff_row(f"full speed, missing samples: {gaps}", some))
     lines += ["", "## Composed: full drives", ""]
     lines += ["| learned while | full | shown within 20 s | not full | false |"]
     lines += ["|---|--:|--:|--:|--:|"]
@@ -113,4 +143,12 @@ def composed_table(results: Composed) -> str:
             *(len(none), share(sum(one.is_false for one in none), len(none))),
         )
         lines.append("| " + " | ".join(map(str, cells_)) + " |")
+    lines += ["", "## Composed: CPUs that are bound by interrupts", ""]
+    lines += ["| bound by | scenes | right | false |", "|---|--:|--:|--:|"]
+    for bound in BOUND:
+        some_ = [one for one in results.softirqs if one.bound == bound]
+        right = sum(one.is_found if one.is_bound else not one.is_false for one in some_)
+        false = sum(one.is_false for one in some_)
+        shares_ = f"{share(right, len(some_))} | {share(false, len(some_))}"
+        lines.append(f"| {bound} | {len(some_)} | {shares_} |")
     return "\n".join(lines) + "\n"

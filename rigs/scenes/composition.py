@@ -280,6 +280,7 @@ def falloff_scene(
     kind: str | None = None,
     noise_of: tuple[str, float] | None = None,
     interval: float | None = None,
+    missing: frozenset[int] | None = None,
 ) -> Outcome:
     """Simulates a long write, and compares the claims with the state of the drive."""
     drive = flash(rng, part, cached=rng.random() < 0.5 if cached is None else cached)
@@ -324,9 +325,7 @@ def falloff_scene(
         noise=Noise(rng, *noise),
         parts=parts,
         changes=changes,
-        missing=frozenset(n for n in range(400) if rng.random() < 0.05)
-        if rng.random() < 0.1
-        else frozenset(),
+        missing=_missing(rng) if missing is None else missing,
     )
     at = 0.0
     events: list[tuple[float, int, float | None]] = []
@@ -341,6 +340,12 @@ def falloff_scene(
             seen = shown.falloffs
             events.append((shown.at, seen, None))
     return _outcome(host, main, labels, noise[0], begin=begin, end=end, events=events)
+
+
+def _missing(rng: random.Random) -> frozenset[int]:
+    if rng.random() >= 0.1:
+        return frozenset()
+    return frozenset(n for n in range(400) if rng.random() < 0.05)
 
 
 def _outcome(

@@ -6,11 +6,15 @@ import pytest
 
 from rigs.scenes import loads
 from rigs.scenes.classes import CLASSES
+from rigs.scenes.composed_host import Change
+from rigs.scenes.composed_requests import KINDS, Device, RequestHost, Threads, drawn
+from rigs.scenes.composed_softirqs import softirq_outcome
 from rigs.scenes.composed_table import full_outcome
 from rigs.scenes.composition import (
     LEFT_OUT,
     SHOWN,
     combination,
+    flash,
     is_of,
 )
 from rigs.scenes.drive import Job, serve
@@ -125,6 +129,36 @@ def test_a_full_drive_that_slept_while_it_was_learned_is_shown() -> None:
     scenes = (full_outcome(f"slept {n}", SHOWN, "NVMe power state") for n in range(40))
     first = next(scene for scene in scenes if scene.is_full and scene.learned == "sparse")
     assert first.is_found, first.note
+
+
+def test_a_cpu_of_a_network_card_that_completes_a_part_of_the_requests_is_not_blamed() -> None:
+    scene = softirq_outcome("a part", SHOWN, "a network card")
+    assert "none" == scene.shown, scene.note
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_time_of_single_requests_is_that_of_the_requests_in_flight(kind: str) -> None:
+    """Little's law over a minute, except for the requests that are in flight at the end."""
+    rng = random.Random(f"little {kind}")
+    host = RequestHost(flash(rng, SHOWN, cached=False), rng).load(*drawn(rng, kind))
+    in_flight, steps = 0.0, 6000
+    for step in range(1, steps + 1):
+        host.run(60.0 * step / steps, slice_seconds=0.01)
+        in_flight += host.flying() * 60.0 / steps
+    counted = sum(host.block.seconds[:3])
+    ages = 5.0 * host.flying()
+    assert counted - 0.05 * in_flight - 1 <= in_flight <= 1.05 * counted + ages + 1
+
+
+def test_a_single_request_that_hangs_is_credited_when_it_ends() -> None:
+    rng = random.Random("one hangs")
+    host = RequestHost(
+        flash(rng, SHOWN, cached=False), rng, changes=[Change("stick", 5.0, 40.0, 1)]
+    ).load(Device(4, 0.002), [Threads(READ, 8, 0.01)])
+    host.run(39.5)
+    before = host.block.seconds[READ]
+    host.run(41.0)
+    assert pytest.approx(35, abs=4) == host.block.seconds[READ] - before
 
 
 def test_the_same_seed_yields_the_same_scene() -> None:

@@ -3,9 +3,7 @@
 The schema of the DaemonSet takes 120 MB; rigs/lab validates against it.
 """
 
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,13 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
+from exporter import __version__
 from exporter.cli import command_parser, parser
 from exporter.commands.registry import COMMANDS
 from tests.end_to_end.programs import need
 from tests.image.files import CONTAINER, TOP, containers, daemonset, documented_runs, services
 from tests.processes import run_program
 
-COMPOSE = CONTAINER / "compose.yml"
 #: Capabilities of the agent for SATA, NVMe and RAID; the exporter has none.
 RIGHTS = ["SYS_RAWIO", "SYS_ADMIN"]
 
@@ -41,18 +39,6 @@ def test_documented_command_lines_are_valid() -> None:
         parsed(services()[name]["command"])
     for container in containers().values():
         parsed(container["args"])
-
-
-def test_compose_yml_is_valid() -> None:
-    """Validated by docker-compose; the password has no default."""
-    need("docker-compose")
-    without = {name: value for name, value in os.environ.items() if name != "GRAFANA_PASSWORD"}
-    argv = ["docker-compose", "--file", str(COMPOSE), "config", "--quiet"]
-    done = run_program(argv, env=without | {"GRAFANA_PASSWORD": "x"})
-    assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=without)
-    assert 0 != done.returncode
-    assert "GRAFANA_PASSWORD" in done.stderr
 
 
 def test_the_exporter_is_unprivileged_and_the_agent_has_no_network() -> None:
@@ -166,6 +152,12 @@ def test_dashboards_are_mounted_at_the_path_of_the_provider(tmp_path: Path) -> N
     }
     (source,) = _yaml(provisioning / "datasources" / "ssd.yml")["datasources"]
     assert ("prometheus", True) == (source["type"], source["isDefault"])
+
+
+def test_the_pod_starts_the_image_of_this_version() -> None:
+    """`make kubernetes` writes the manifest again."""
+    used = [each["image"] for each in (*daemonset()["initContainers"], *containers().values())]
+    assert [f"ssd-exporter:{__version__}"] * 3 == used
 
 
 @pytest.mark.parametrize("name", ["exporter", "smart-agent"])

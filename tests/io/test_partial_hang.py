@@ -3,11 +3,12 @@
 import random
 
 from exporter.config.disk_rules import BaselineRules, DiskRules, PartialHangRules
-from exporter.io.activity import DiskActivity, DiskContext
+from exporter.io.activity import DiskActivity
 from exporter.io.baseline import Baselines
 from exporter.io.drive import drive_from_name
 from exporter.io.interval import DiskInterval
 from exporter.io.partial_hang import PartialHangDetector
+from exporter.io.verdict import DiskContext
 
 
 def after(excesses: list[float], queue_depth: float = 4.0) -> tuple[list[bool], float]:

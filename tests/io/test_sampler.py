@@ -202,14 +202,22 @@ def test_one_hot_cpu_is_found_among_idle_ones(machine: Machine) -> None:
     assert pytest.approx(expected) == cpu.softirq_max_ratio.value(machine.clock.monotonic())
 
 
-@pytest.mark.parametrize(("block", "verdict"), [(5000, Verdict.CPU_SOFTIRQ), (5, Verdict.NONE)])
-def test_a_saturated_cpu_is_the_cause_only_if_it_completes_requests(
-    machine: Machine, block: int, verdict: Verdict
+@pytest.mark.parametrize(
+    ("block", "other", "verdict"),
+    [
+        pytest.param(5000, 0, Verdict.CPU_SOFTIRQ, id="all requests"),
+        pytest.param(5, 0, Verdict.NONE, id="a few"),
+        pytest.param(2500, 17_500, Verdict.NONE, id="an eighth, beside a network card"),
+        pytest.param(9000, 9000, Verdict.CPU_SOFTIRQ, id="a half"),
+    ],
+)
+def test_a_saturated_cpu_is_the_cause_only_if_it_completes_a_large_share_of_the_requests(
+    machine: Machine, block: int, other: int, verdict: Verdict
 ) -> None:
     disk, times = NEW, ALL_IDLE
     for second in range(12):
         counts = f"{'CPU0':>11}{'CPU1':>11}\n  NET_RX: {second * 9000} 0\n"
-        machine.write("softirqs", f"{counts}   BLOCK: {second * block} 7\n")
+        machine.write("softirqs", f"{counts}   BLOCK: {second * block} {7 + second * other}\n")
         disk = grown(disk, reads_completed=9000, read_time_seconds=0.9, io_time_seconds=0.6)
         times = times._replace(softirq=times.softirq + 0.95, idle=times.idle + 0.05)
         machine.disks(disk)

@@ -1,5 +1,7 @@
 """Tests of `io.verdict`: saturation needs all its conditions, and each verdict has its own."""
 
+import types
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -169,7 +171,7 @@ def verdict(
     pressure_ratio: float | None = 0.5,
     *,
     slowed_by: Verdict | None = None,
-    completing: frozenset[int] = frozenset({0}),
+    completing: Mapping[int, float] = types.MappingProxyType({0: 1.0}),
 ) -> Verdict:
     floor = SATURATION.await_floor_seconds[kind]
     limits = AwaitLimits(floor, floor)
@@ -226,9 +228,29 @@ def test_a_deep_queue_with_slow_requests_is_the_device(
 
 def test_a_saturated_cpu_that_completes_no_requests_is_not_the_cause() -> None:
     """A network card may use a whole CPU, or one that completes requests may have other work."""
-    elsewhere = frozenset({1, 2})
+    elsewhere = {1: 0.5, 2: 0.5}
     assert verdict(RANDWRITE_PI, DriveClass.SSD, PI_CPUS, completing=elsewhere) is Verdict.NONE
     assert verdict(SEQWRITE_PI, DriveClass.SSD, PI_CPUS, completing=elsewhere) is Verdict.DEVICE
+
+
+@pytest.mark.parametrize(("share", "cause"), [(0.39, Verdict.NONE), (0.4, Verdict.CPU_SOFTIRQ)])
+def test_a_saturated_cpu_is_the_cause_from_forty_percent_of_the_completions_on(
+    share: float, cause: Verdict
+) -> None:
+    completing = {0: share, 1: 1 - share}
+    assert verdict(RANDWRITE_PI, DriveClass.SSD, PI_CPUS, completing=completing) is cause
+    full = Verdict.DEVICE if cause is Verdict.NONE else Verdict.UNKNOWN
+    assert verdict(SEQWRITE_PI, DriveClass.SSD, PI_CPUS, completing=completing) is full
+
+
+@pytest.mark.parametrize(("share", "cause"), [(0.17, Verdict.NONE), (0.18, Verdict.CPU_SOFTIRQ)])
+def test_saturated_cpus_that_together_complete_most_requests_are_the_cause(
+    share: float, cause: Verdict
+) -> None:
+    hot = CpuShare(softirq=0.95, iowait=0.0, idle=0.01)
+    four = cpus(*[hot] * 4, CpuShare(softirq=0.1, iowait=0.0, idle=0.8))
+    completing = {**dict.fromkeys(range(4), share), 4: 1 - 4 * share}
+    assert verdict(RANDWRITE_PI, DriveClass.SSD, four, completing=completing) is cause
 
 
 def test_a_full_device_beside_a_saturated_cpu_is_unknown() -> None:

@@ -69,7 +69,8 @@ def judged(before: dict[str, Any], after: dict[str, Any]) -> Second:
         is_full=is_full,
         is_slow=requests_are_slow(disk, LIMITS),
         is_waited_for=is_waited_for,
-        is_cpu_bound=shares is not None and cpu_is_bottleneck(shares, shares.cpus, VerdictRules()),
+        is_cpu_bound=shares is not None
+        and cpu_is_bottleneck(shares, dict.fromkeys(shares.cpus, 1.0), VerdictRules()),
         rules=VerdictRules(),
     )
     counts_as_saturated = is_saturated(is_full=is_full, is_waited_for=is_waited_for)

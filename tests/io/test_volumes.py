@@ -6,12 +6,12 @@ import pytest
 
 from exporter.config.disk_rules import DiskRules, ThrottlingRules
 from exporter.config.drive_class import DriveClass, VolumeType
-from exporter.io.activity import DiskActivity, DiskContext
+from exporter.io.activity import DiskActivity
 from exporter.io.baseline import Baselines
 from exporter.io.drive import Drive
 from exporter.io.interval import DiskInterval
 from exporter.io.throttling import ThrottlingDetector
-from exporter.io.verdict import Verdict
+from exporter.io.verdict import DiskContext, Verdict
 from exporter.io.volume_models import volume_type
 from exporter.linux.device_identity import DeviceIdentity
 from tests.io.records import NEW, grown, over

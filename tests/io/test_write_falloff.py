@@ -14,13 +14,13 @@ from exporter.config.drive_class import DriveClass, VolumeType
 from exporter.config.settings import DeviceSettings
 from exporter.drives.health import DriveHealth
 from exporter.io import survey
-from exporter.io.activity import DiskActivity, DiskContext
+from exporter.io.activity import DiskActivity
 from exporter.io.baseline import Baselines
 from exporter.io.drive import Drive, drive_from_name
 from exporter.io.falloff_tracker import WriteFalloffTracker
 from exporter.io.interval import DiskInterval, disk_interval
 from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
-from exporter.io.verdict import Verdict
+from exporter.io.verdict import DiskContext, Verdict
 from exporter.io.write_falloff import WriteFalloff, WriteFalloffDetector
 from exporter.linux import topology
 from exporter.linux.diskstats import DiskStats

@@ -36,6 +36,7 @@ UNITLESS = {
     "ssd_disk_io_now",
     "ssd_disk_queue_depth",
     "ssd_disk_queue_depth_max",
+    "ssd_disk_slow_inside_drive",
     "ssd_device_role_active",
     "ssd_filesystem_failed",
     "ssd_filesystem_readonly",

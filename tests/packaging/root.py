@@ -1,4 +1,4 @@
-"""The root of this host with an overlay, which receives all writes."""
+"""The root of this host, or another one, with an overlay, which receives all writes."""
 
 import os
 import shutil
@@ -15,13 +15,13 @@ from tests.processes import run_program
 #: Separate namespaces: no network, and mounts that disappear when the command ends.
 _ENTER = """
 set -e
-mount -t overlay overlay -o lowerdir=/,upperdir="$1/layer",workdir="$1/work" "$1/root"
+mount -t overlay overlay -o lowerdir="$2",upperdir="$1/layer",workdir="$1/work" "$1/root"
 mount --rbind /dev "$1/root/dev"
 mount -t proc proc "$1/root/proc"
 mount -t tmpfs tmpfs "$1/root/run"
 mkdir -p "$1/root/run/lock"
 root=$1/root
-shift
+shift 2
 exec chroot "$root" "$@"
 """
 
@@ -32,9 +32,10 @@ _COMMAND_SECONDS = 3 * PATIENCE_SECONDS
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A root for installations; `layer` contains its changes."""
+    """A root for installations; `layer` contains its changes of `base`."""
 
     work: Path
+    base: Path = Path("/")
 
     @property
     def layer(self) -> Path:
@@ -43,7 +44,7 @@ class Root:
     def run(self, *argv: str) -> "subprocess.CompletedProcess[str]":
         """Runs a command in it, as root, without a network."""
         return run_program(
-            ["unshare", *_ALONE.split(), "sh", "-c", _ENTER, "sh", str(self.work), *argv],
+            ["unshare", *_ALONE.split(), "sh", "-c", _ENTER, "sh", self.work, self.base, *argv],
             timeout=_COMMAND_SECONDS,
             cwd="/",
             env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive"},
@@ -92,8 +93,8 @@ class Root:
 
 
 @contextmanager
-def layered(of: Root | None = None) -> Iterator[Root]:
-    """A new root, or a copy of another one."""
+def layered(of: Root | None = None, *, base: Path = Path("/")) -> Iterator[Root]:
+    """A new root above a directory with a system, or a copy of another one of this host."""
     # The upper layer must not be on an overlay, such as the root of a container.
     tmpfs = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     work = Path(tempfile.mkdtemp(prefix="ssd-package-", dir=tmpfs))
@@ -104,6 +105,6 @@ def layered(of: Root | None = None) -> Iterator[Root]:
         if of is not None:
             # Includes the devices and attributes by which overlayfs marks deleted files.
             subprocess.run(["cp", "-a", f"{of.layer}/.", work / "layer"], check=True)
-        yield Root(work)
+        yield Root(work, base)
     finally:
         shutil.rmtree(work, ignore_errors=True)

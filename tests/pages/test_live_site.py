@@ -242,6 +242,7 @@ def snapshots(
         services=SimpleNamespace(rates={}),
         io_history=None,
         health=health,
+        slow_places={},
         clock=its.clock,
         collector_status=its.collector_status,
     )

@@ -16,6 +16,7 @@ from exporter.drives.health import (
     RejectedValue,
     RejectionKind,
 )
+from exporter.drives.nvme_logs.slow_place import SlowPlace, SlowPlaces, SlowRequests
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.families import smart_families
 from exporter.families.desc import MetricDesc
@@ -28,12 +29,13 @@ from exporter.pages.drive_page import drive_page
 from exporter.pages.event_lanes import event_lanes
 from exporter.pages.health_list import health_list
 from exporter.pages.host_page import host_page
+from exporter.pages.log_page_table import slow_sentence
 from exporter.pages.views import HostView, Mounted
 from exporter.probe.cliff_result import CacheCliff, CliffResult, WritePhase
 from exporter.probe.slc_results import SlcResult
 from exporter.smart.drive_problems import CheckThresholds, Status, problems
 from tests.pages import examples
-from tests.pages.examples import DAY, IDLE, Load, columns, drive, facts, host
+from tests.pages.examples import AT, DAY, IDLE, Load, columns, drive, facts, host
 
 EVERY_HOST = {
     "one": examples.one(),
@@ -165,6 +167,23 @@ def test_the_sentence_names_the_bottleneck_and_counts_the_rest() -> None:
     assert EVERY_HOST["one in trouble"].sentence == (
         "MySQL waits for nvme0n1: the drive is at its limit. nvme0n1 is critical."
     )
+
+
+@pytest.mark.parametrize(
+    ("spans", "is_shown"), [(((30, 0),), True), ((), False)], ids=["bottleneck", "calm"]
+)
+def test_a_bottleneck_is_explained_by_where_slow_requests_spent_their_time(
+    spans: tuple[tuple[int, int], ...], is_shown: bool
+) -> None:
+    now = columns(Load(80, 20, 1, 1, Verdict.DEVICE, spans, 30.0), 1, 300)
+    outside = SlowRequests("read", SlowPlace.OUTSIDE, 0, 0.09)
+    slow = SlowPlaces(AT - 900, AT, 0.03, (outside,))
+    without, known = (
+        judgement.why(judgement.judged(facts("nvme0n1"), now, 300.0, slow=each), "five minutes")
+        for each in (None, slow)
+    )
+    sentence = f" {slow_sentence(slow)}" if is_shown else ""
+    assert f"{without}{sentence}" == known
 
 
 def test_two_drives_in_trouble_are_both() -> None:

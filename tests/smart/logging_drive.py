@@ -37,11 +37,16 @@ def supported(*numbers: int) -> bytes:
 
 @dataclass(slots=True)
 class LoggingDrive:
-    """How a drive answers. pages: their content, a status, or None if the drive hangs."""
+    """How a drive answers.
+
+    pages: their content, a status, or None if the drive hangs.
+    began: the time that the drives before it took, in seconds.
+    """
 
     identify: bytes | None = field(default_factory=identify)
     pages: dict[int, bytes | int | None] = field(default_factory=dict)
     unusable: str = ""
+    began: float = 0.0
     asked: list[int] = field(default_factory=list)
 
 
@@ -63,7 +68,7 @@ class LoggingDrives:
         for argument in argv[4:]:
             if argument.startswith("/"):
                 drive = self.drives[argument]
-                lines.append(f"device {argument}")
+                lines += [f"device {argument}", f"began {drive.began:.3f}"]
                 lines += [f"unusable {drive.unusable}"] if drive.unusable else []
             elif not drive.unusable and not _answer(drive, argument, lines):
                 return self._hang(key, lines, limit)

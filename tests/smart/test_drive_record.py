@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from exporter.drives.nvme_logs.log_encoding import LOGS_KEY, encode_logs
 from exporter.drives.wearout import WearoutRules
 from exporter.smart.drive_registry import DriveRegistry
 from exporter.smart.presence import HostContext
 from exporter.wear.wear_history import WearHistory
 from tests.drives import reports
+from tests.drives.nvme_logs import pages
 from tests.drives.reports import Report
 from tests.smart import scripted_smartctl
 from tests.smart.drive_documents import DAY, NVME, SDA, Known, kept
@@ -264,3 +266,20 @@ def test_another_drive_at_the_address_is_not_compared(known: Known) -> None:
     known.answer(NVME, nvme("FW000001", **{LOG: OTHER})).live()
     health = known.health("nvme0n1")
     assert (0, ()) == (health.media_errors, health.rejected)
+
+
+@pytest.mark.parametrize(("serial", "is_compared"), [("FW000000", True), ("FW000001", False)])
+def test_the_latency_of_another_drive_at_the_address_is_not_compared(
+    known: Known, serial: str, is_compared: bool
+) -> None:
+    def logs(count: int, age_minutes: int) -> dict[str, object]:
+        content = pages.slow_reads(count, age_minutes)
+        return {LOGS_KEY: encode_logs(pages.MICRON_7450, {195: (known.clock.wall(), content)}, {})}
+
+    known.answer(NVME, nvme("FW000000", **logs(4, 60))).call(NVME)
+    known.clock.advance(900)
+    known.answer(NVME, nvme(serial, **logs(9, 75))).live()
+    read = known.health("nvme0n1").logs
+    assert read is not None
+    assert read.latency is not None
+    assert is_compared is (read.growth is not None)

@@ -18,7 +18,7 @@ from exporter.smart.smartctl import Address
 from tests.fakes import FakeClock
 from tests.smart import logging_drive
 from tests.smart.logging_drive import INVALID_LOG, NOT_READY, LoggingDrive, LoggingDrives
-from tests.stand_ins.children import Behaviour, FakeChildren
+from tests.stand_ins.children import Behaviour, FakeChildren, answers
 
 HOUR = 3600.0
 INTERVAL = 900.0
@@ -111,8 +111,22 @@ def test_pages_are_read_once_per_interval_and_of_all_drives_together() -> None:
     for drive in drives.drives.values():
         assert 4 <= drive.asked.count(0xC0) <= 6
         assert 1 == drive.asked.count(0)
-    # The polls of 8 drives are in at most four groups of 15 s, and each group has one program.
-    assert drives.started - before <= 5 * 4
+    # The polls of 8 drives are in at most four groups of 15 s, and the program waits for them.
+    assert drives.started - before <= 5
+
+
+def test_a_drive_that_does_not_answer_delays_the_others_by_a_minute_at_most() -> None:
+    drives = LoggingDrives(nvme0=ocp_drive(), nvme1=ocp_drive())
+    polls = Polls(drives).go_on(120)
+    fails = always(End.TIMED_OUT)
+
+    def smartctl(key: Hashable, argv: Sequence[str], limit: float) -> Finished:
+        return (fails if "/dev/nvme1" in argv else answers)(key, argv, limit)
+
+    drives.smartctl = smartctl
+    before = drives.drives["/dev/nvme0"].asked.count(0xC0)
+    polls.go_on(INTERVAL + 130)
+    assert before < drives.drives["/dev/nvme0"].asked.count(0xC0)
 
 
 def test_no_page_is_read_if_the_setting_is_off() -> None:
@@ -184,6 +198,26 @@ def test_a_page_on_which_a_drive_hangs_costs_only_this_page(end: End) -> None:
     for name in ("nvme1", "nvme2"):
         assert {"2", "192", "195"} == polls.pages(name)
     assert "success" == polls.last["/dev/nvme0"].result
+
+
+def test_a_drive_that_is_cut_off_because_others_were_slow_is_asked_again() -> None:
+    drives = LoggingDrives(nvme0=ocp_drive(), nvme1=ocp_drive(p192=None))
+    drives.hang_ends = End.TIMED_OUT
+    late = drives.drives["/dev/nvme1"]
+    late.began = 27.0
+    polls = Polls(drives).go_on(120)
+    assert {} == polls.missing("nvme1")
+    late.pages[0xC0] = page(0xC0)
+    polls.go_on(120)
+    assert {"2", "192", "195"} == polls.pages("nvme1") == polls.pages("nvme0")
+
+
+def test_a_late_drive_on_which_the_program_cannot_be_ended_is_not_asked_again() -> None:
+    drives = LoggingDrives(nvme0=ocp_drive(), nvme1=ocp_drive(p192=None))
+    drives.drives["/dev/nvme1"].began = 27.0
+    polls = Polls(drives).go_on(2 * HOUR)
+    assert 1 == drives.drives["/dev/nvme1"].asked.count(0xC0)
+    assert {"192": "timeout: no answer within 30 s; not asked for again"} == polls.missing("nvme1")
 
 
 def test_a_drive_that_hangs_in_identify_is_not_asked_again() -> None:

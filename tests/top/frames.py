@@ -63,7 +63,7 @@ BUSY = DriveLine(
             tuple(Verdict.DEVICE if 120 <= i < 160 else Verdict.NONE for i in range(300)),
         ),
     ),
-    known=DaemonDrive(35.0, 0.03, 0.99, 7, 0.0003, 0.0005, 0.005, 0.038),
+    known=DaemonDrive(35.0, 0.03, 0.99, 7, 0.0003, 0.0005, 0.005, 0.038, 0, 1),
 )
 
 REDO = DriveLine(

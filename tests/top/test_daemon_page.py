@@ -28,6 +28,8 @@ ssd_disk_await_baseline_seconds{device="sda",op="write"} NaN
 ssd_disk_await_baseline_seconds{device="sdb",op="write"} x
 ssd_smart_slowest_request_seconds{device="sda",serial="S1",op="write"} 0.038
 ssd_smart_slowest_request_seconds{device="sda",serial="S1",op="discard"} 0.5
+ssd_disk_slow_inside_drive{device="sda",op="read"} 0
+ssd_disk_slow_inside_drive{device="sda",op="write"} 2
 ssd_disk_reads_completed_total{device="sda"} 5
 garbage
 """
@@ -68,7 +70,7 @@ def daemon(status: int, body: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def test_values_of_a_page() -> None:
-    assert {"sda": DaemonDrive(35, 0.03, 0.99, 7, 0.0003, None, None, 0.038)} == parse(
+    assert {"sda": DaemonDrive(35, 0.03, 0.99, 7, 0.0003, None, None, 0.038, 0)} == parse(
         PAGE.splitlines()
     )
 

@@ -73,6 +73,7 @@ def test_the_values_as_json(slow_disk: SlowDisk) -> None:
         *("temperature_celsius", "endurance_used_ratio", "spare_ratio", "media_errors"),
         *("read_await_baseline_seconds", "write_await_baseline_seconds"),
         *("read_slowest_inside_seconds", "write_slowest_inside_seconds"),
+        *("read_slow_inside_drive", "write_slow_inside_drive"),
     } == drive.keys()
     assert drive["written_bytes_per_second"] > 0
     assert drive["write_await_seconds"] > 0

@@ -8,4 +8,7 @@ read into smartctl's JSON. The agent uses these two, so they import little. `log
 the pages in such a report. `decode` decodes one page to `NvmeLogValues` (`log_values`) or to
 `DriveLatency` (`drive_latency`). A layout is a table of fields (`log_layout`); each module with
 layouts covers one specification or vendor.
+
+`latency_growth` compares two readings of a drive's latency, and `slow_place` compares the result
+with the latency that the host saw.
 """

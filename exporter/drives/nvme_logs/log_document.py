@@ -9,6 +9,7 @@ from exporter.drives.fields import Fields
 from exporter.drives.nvme_logs.controller import Controller
 from exporter.drives.nvme_logs.decode import decode
 from exporter.drives.nvme_logs.drive_latency import DriveLatency
+from exporter.drives.nvme_logs.latency_growth import LatencyGrowth, latency_growth
 from exporter.drives.nvme_logs.log_encoding import LOGS_KEY
 from exporter.drives.nvme_logs.log_values import NvmeLogValues, combine
 from exporter.runtime.errors import ParseError
@@ -44,6 +45,9 @@ class ParsedLogs:
 
     values: the values of all pages.
     latency: the drive's own latency; None if the drive does not report it.
+    latency_at: when it was read, as Unix time in seconds; None if unknown.
+    growth: what the drive counted as slow between the last two readings of `latency`; None if it
+        was read once, or if the counters do not tell it.
     missing: why a page has no values, as text for people, keyed by the page number.
     at: when the oldest of the decoded pages was read, as Unix time in seconds; None without pages.
     version: distinguishes the content from that of other reports of the drive.
@@ -51,6 +55,8 @@ class ParsedLogs:
 
     values: NvmeLogValues = field(default_factory=NvmeLogValues)
     latency: DriveLatency | None = None
+    latency_at: float | None = None
+    growth: LatencyGrowth | None = None
     missing: Mapping[int, str] = field(default_factory=dict)
     at: float | None = None
     version: object = field(default=None, compare=False)
@@ -86,7 +92,7 @@ def parse_logs(report: Mapping[str, object], previous: "ParsedLogs | None" = Non
     }
     controller = parse_controller(logs.get("controller"))
     values: dict[int, NvmeLogValues] = {}
-    latency = None
+    latency, latency_at = None, None
     times = []
     for number, content in _numbered(logs.get("pages")).items():
         try:
@@ -99,17 +105,30 @@ def parse_logs(report: Mapping[str, object], previous: "ParsedLogs | None" = Non
         if page.at is not None:
             times.append(page.at)
         if isinstance(decoded, DriveLatency):
-            latency = decoded
+            latency, latency_at = decoded, page.at
         else:
             values[number] = decoded
     ordered = sorted(values, key=_rank)
     return ParsedLogs(
         combine((*(values[number] for number in ordered), own_values)),
         latency,
+        latency_at,
+        _growth(previous, latency, latency_at),
         missing,
         min(times, default=None),
         version,
     )
+
+
+def _growth(
+    previous: ParsedLogs | None, latency: DriveLatency | None, at: float | None
+) -> LatencyGrowth | None:
+    if previous is None or latency is None or at is None or previous.latency is None:
+        return None
+    if at == previous.latency_at:
+        return previous.growth
+    before = previous.latency_at
+    return None if before is None else latency_growth(previous.latency, before, latency, at)
 
 
 def _version(logs: Mapping[str, object], own_values: NvmeLogValues) -> object:

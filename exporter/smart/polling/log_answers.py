@@ -1,11 +1,14 @@
 """Parses the output of `nvme_log_program`. It does no I/O."""
 
+import re
 from dataclasses import dataclass, field
+from io import BytesIO
 
 #: The largest number of devices in an output, of characters of a text, and of a page in bytes.
 _MOST_DEVICES = 64
 _MOST_CHARACTERS = 200
 _MOST_BYTES = 4096
+_SECONDS = re.compile(r"[0-9]{1,4}\.[0-9]{3}", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -18,6 +21,7 @@ class LogAnswers:
     failed: why the kernel did not return a page, as text for people.
     unanswered: the page whose answer is missing in the output; None if there is none.
     unusable: why the device has no answers; empty if it has.
+    began_seconds: the time that the devices before it took, in seconds.
     """
 
     identify: bytes | None = None
@@ -26,6 +30,7 @@ class LogAnswers:
     failed: dict[int, str] = field(default_factory=dict)
     unanswered: int | None = None
     unusable: str = ""
+    began_seconds: float = 0.0
 
 
 def parse_log_answers(output: bytes) -> dict[str, LogAnswers]:
@@ -35,8 +40,11 @@ def parse_log_answers(output: bytes) -> dict[str, LogAnswers]:
     """
     answers: dict[str, LogAnswers] = {}
     current: LogAnswers | None = None
-    for line in output.decode("ascii", "replace").split("\n")[:-1]:
-        kind, _, rest = line.partition(" ")
+    # One line at a time, because the memory of the agent is limited.
+    for line in BytesIO(output):
+        if not line.endswith(b"\n"):
+            break
+        kind, _, rest = line[:-1].decode("ascii", "replace").partition(" ")
         if kind == "device":
             if len(answers) >= _MOST_DEVICES:
                 break
@@ -49,6 +57,9 @@ def parse_log_answers(output: bytes) -> dict[str, LogAnswers]:
 def _take(answers: LogAnswers, kind: str, rest: str) -> None:
     if kind == "unusable":
         answers.unusable = rest[:_MOST_CHARACTERS]
+        return
+    if kind == "began":
+        answers.began_seconds = float(rest) if _SECONDS.fullmatch(rest) else 0.0
         return
     if kind == "identify":
         answers.identify = _from_hex(rest)

@@ -2,7 +2,7 @@
 
 smartctl's JSON has the SMART log and the error and self-test logs. The other pages, such as those
 of OCP and of the vendors, are read here (docs/nvme-logs.md). One program reads the pages of all
-drives that are due (`nvme_log_program`). It starts after a poll of these drives, so it wakes none.
+drives that are due (`nvme_log_program`). It starts when they have been polled, so it wakes none.
 
 A page that a drive refuses, or on which it hangs, is not asked for again until the drive has other
 firmware: drives count refused commands as errors, and the kernel resets a drive that hangs. Times
@@ -28,15 +28,21 @@ from exporter.drives.nvme_logs.identify import parse_identify
 from exporter.drives.nvme_logs.log_encoding import LOGS_KEY, encode_logs
 from exporter.programs.child import End, Finished
 from exporter.programs.children import Children
-from exporter.smart import nvme_log_program
 from exporter.smart.polling.log_answers import LogAnswers, parse_log_answers
 from exporter.smart.polling.poll_document import PollDocument
 from exporter.smart.polling.poll_result import PollResult
 from exporter.smart.smartctl import Address
 
-#: The time limit of the program, in seconds. It reads all pages of 16 drives in 20 ms.
+#: The time limit of the program, in seconds. It reads all pages of 24 drives in 30 ms.
 LIMIT_SECONDS = 30.0
-_MOST_DRIVES = 16
+#: A drive hangs if it had at least this time, in seconds. One that had less, because the drives
+#: before it were slow, is asked again.
+_LEAST_SECONDS = 10.0
+_MOST_DRIVES = 24
+
+#: A start of Python takes as much CPU time as 15 polls, so the program waits until all drives that
+#: are due have been polled, but not longer than this share of the interval: a minute of 15.
+_WAIT_RATIO = 1 / 15
 
 #: Pages are no longer used if none could be read for this number of intervals.
 _STALE_INTERVALS = 3
@@ -49,7 +55,8 @@ _DO_NOT_RETRY = 0x4000
 #: The types of smartctl for a drive of the kernel's NVMe driver.
 _TYPES = ("", "nvme")
 
-_PROGRAM = str(Path(nvme_log_program.__file__))
+#: It is not imported, because the memory of the agent is limited.
+_PROGRAM = str(Path(__file__).parents[1] / "nvme_log_program.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +117,7 @@ class LogReading:
         self._interval_seconds = interval_seconds
         self.drives: dict[Address, DriveLogs] = {}
         self._ready: dict[Address, None] = {}
+        self._ready_since = 0.0
         self._batches: dict[LogBatch, list[Address]] = {}
 
     def inherit(self, earlier: "LogReading") -> None:
@@ -131,7 +139,7 @@ class LogReading:
         if drive is None or drive.identity != identity:
             drive = self.drives[address] = DriveLogs(identity)
         if drive.due <= now:
-            self._ready[address] = None
+            self._make_ready(address, now)
         if now > drive.answered + _STALE_INTERVALS * self._interval_seconds:
             for number in [*drive.read]:
                 drive.lose(number, "failed: the program that reads log pages does not run")
@@ -141,8 +149,17 @@ class LogReading:
         return replace(document, report={**document.report, LOGS_KEY: logs})
 
     def start(self, children: Children, now: float) -> None:
-        """Starts the program for the drives that are due, unless it is running."""
+        """Starts the program for the drives that were polled and are due, unless it is running.
+
+        It waits for other drives that are due and will be polled soon.
+        """
         if self._batches or not self._ready:
+            return
+        waits = any(
+            each.due <= now and address not in self._ready and each.asks()
+            for address, each in self.drives.items()
+        )
+        if waits and now - self._ready_since < _WAIT_RATIO * self._interval_seconds:
             return
         batch: list[Address] = []
         arguments: list[str] = []
@@ -175,15 +192,25 @@ class LogReading:
             if answer is None:
                 # The program was ended at a drive before this one.
                 if was_ended:
-                    self._ready[address] = None
+                    self._make_ready(address, now)
                 continue
             was_unknown = drive.controller is None
             drive.answered = now
             _store(drive, answer, wall)
             if was_ended and address.path == last:
-                _blame(drive, answer)
+                had_seconds = LIMIT_SECONDS - answer.began_seconds
+                # A request that cannot be ended is still in flight, so no other may follow.
+                if finished.end is End.STUCK or had_seconds >= _LEAST_SECONDS:
+                    _blame(drive, answer)
+                else:
+                    self._make_ready(address, now)
             if was_unknown and drive.controller is not None:
-                self._ready[address] = None
+                self._make_ready(address, now)
+
+    def _make_ready(self, address: Address, now: float) -> None:
+        if not self._ready:
+            self._ready_since = now
+        self._ready[address] = None
 
 
 def _store(drive: DriveLogs, answer: LogAnswers, wall: float) -> None:

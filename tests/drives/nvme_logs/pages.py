@@ -27,6 +27,21 @@ def ocp(*parts: Part, version: int = 3, fill: int = 0) -> bytes:
     return page((*parts, (494, 2, version)), 496, fill) + OCP_SMART_GUID
 
 
+def ocp_latency(*parts: Part, version: int = 4, status: int = 7) -> bytes:
+    """Factory defaults: thresholds of 30, 100, 155 and 235 ms, a window of a week."""
+    defaults: tuple[Part, ...] = (
+        *((0, 1, status), (2, 2, 3), (4, 2, 0x7E0), (6, 1, 5), (7, 1, 0x13), (8, 1, 0x1E)),
+        *((9, 1, 0x2E), (10, 2, 0xFFF), (12, 1, 10), (494, 2, version)),
+    )
+    no_times = tuple((start + 8 * n, 8, (1 << 64) - 1) for start in (96, 304) for n in range(12))
+    return page((*no_times, *defaults, *parts), 496) + OCP_LATENCY_GUID
+
+
+def slow_reads(count: int, age_minutes: int) -> bytes:
+    """A latency monitor that has counted reads of 30 ms or longer since the begin of its window."""
+    return ocp_latency((2, 2, age_minutes // 5), (44, 4, count))
+
+
 def item(identifier: int, raw: int, normalised: int = 100, size: int = 12) -> bytes:
     """An item of page CAh of Intel: identifier, normalised value, raw value of six bytes."""
     data = bytes([identifier, 0, 0, normalised, 0]) + raw.to_bytes(6, "little")

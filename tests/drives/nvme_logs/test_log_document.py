@@ -138,3 +138,25 @@ def test_any_json_yields_logs(logs: Any, health: Any) -> None:
 def test_any_pages_yield_values_or_a_reason_for_each(contents: Any, controller: Any) -> None:
     found = parse_logs({LOGS_KEY: {"pages": contents, "controller": controller}})
     assert len(found.missing) <= 32
+
+
+ages = st.integers(0, 0xFFFF)
+counts = st.integers(0, 0xFFFF_FFFF)
+times = st.floats(0, 1e15)
+
+
+@given(st.tuples(ages, counts, times), st.tuples(ages, counts, times), ages)
+def test_any_two_readings_yield_a_plausible_growth_or_none(
+    first: tuple[int, int, float], second: tuple[int, int, float], window: int
+) -> None:
+    logs = None
+    for age, count, at in (first, second):
+        content = pages.ocp_latency((2, 2, age), (4, 2, window), (44, 4, count))
+        written = encode_logs(Controller(), {0xC3: (at, content)}, {})
+        logs = parse_logs({LOGS_KEY: json.loads(json.dumps(written))}, logs)
+    assert logs is not None
+    if logs.growth is not None:
+        assert 0 <= logs.growth.reads == second[1] - first[1]
+        assert first[2] == logs.growth.from_at < logs.growth.until_at == second[2]
+        # An age of the window is at most 2^16 times five minutes.
+        assert logs.growth.until_at - logs.growth.from_at < 0x10000 * 300 + 600

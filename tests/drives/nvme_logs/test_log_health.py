@@ -6,6 +6,7 @@ import pytest
 
 from exporter.drives.health import DriveHealth, UnitSource, WrittenBytes
 from exporter.drives.nvme_logs.controller import Controller
+from exporter.drives.nvme_logs.latency_growth import LatencyGrowth
 from exporter.drives.nvme_logs.log_encoding import LOGS_KEY, encode_logs
 from exporter.drives.smart_report import parse_report
 from tests.drives import reports
@@ -110,6 +111,26 @@ def test_pages_that_were_not_read_again_are_not_decoded_again() -> None:
     later = parse_report(report(AT + 900, pages.ocp((128, 2, 125))), same).health
     assert later.logs is not None
     assert 125 == later.logs.values.capacitor_health_percent
+
+
+def test_two_readings_of_the_latency_monitor_are_compared() -> None:
+    def report(at: float, content: bytes, smart_at: float = AT) -> dict[str, Any]:
+        read = {192: (smart_at, pages.ocp((128, 2, 130))), 195: (at, content)}
+        return {**reports.nvme(), LOGS_KEY: encode_logs(pages.MICRON_7450, read, {})}
+
+    def growth(health: DriveHealth) -> LatencyGrowth | None:
+        assert health.logs is not None
+        return health.logs.growth
+
+    first = parse_report(report(AT, pages.slow_reads(4, 60))).health
+    assert growth(first) is None
+    second = parse_report(report(AT + 900, pages.slow_reads(9, 75)), first).health
+    between = LatencyGrowth(AT, AT + 900, 0.03, 5, 0)
+    assert between == growth(second)
+    other_page = report(AT + 900, pages.slow_reads(9, 75), AT + 60)
+    assert between == growth(parse_report(other_page, second).health)
+    off = parse_report(report(AT + 1800, pages.ocp_latency(status=6)), second).health
+    assert growth(off) is None
 
 
 def test_a_page_of_another_layout_is_invalid() -> None:

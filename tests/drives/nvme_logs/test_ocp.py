@@ -9,7 +9,14 @@ from exporter.drives.nvme_logs.decode import decode
 from exporter.drives.nvme_logs.drive_latency import OPERATIONS, DriveLatency, SlowCommands
 from exporter.drives.nvme_logs.log_values import NvmeLogValues
 from exporter.runtime.errors import ParseError
-from tests.drives.nvme_logs.pages import OCP_LATENCY_GUID, OCP_SMART_GUID, Part, ocp, page
+from tests.drives.nvme_logs.pages import (
+    OCP_LATENCY_GUID,
+    OCP_SMART_GUID,
+    Part,
+    ocp,
+    ocp_latency,
+    page,
+)
 
 DRIVE = Controller()
 GB = 10**9
@@ -103,18 +110,7 @@ def test_bad_blocks_of_the_whole_drive_are_not_those_of_the_user_area() -> None:
 
 
 def latency(*parts: Part, version: int = 4, status: int = 7) -> DriveLatency:
-    """Factory defaults: thresholds of 30, 100, 155 and 235 ms, a window of a week."""
-    defaults: tuple[Part, ...] = (
-        *((0, 1, status), (2, 2, 3), (4, 2, 0x7E0), (6, 1, 5), (7, 1, 0x13), (8, 1, 0x1E)),
-        *((9, 1, 0x2E), (10, 2, 0xFFF), (12, 1, 10), (494, 2, version)),
-    )
-    empty = page((), 496)
-    data = bytearray(empty)
-    for start in (96, 304):
-        data[start : start + 96] = bytes([0xFF] * 96)
-    for offset, size, number in (*defaults, *parts):
-        data[offset : offset + size] = number.to_bytes(size, "little")
-    decoded = decode(0xC3, bytes(data) + OCP_LATENCY_GUID, DRIVE)
+    decoded = decode(0xC3, ocp_latency(*parts, version=version, status=status), DRIVE)
     assert isinstance(decoded, DriveLatency)
     return decoded
 

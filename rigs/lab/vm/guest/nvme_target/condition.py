@@ -17,6 +17,8 @@ class Condition:
     slow_read_every, slow_read_seconds: one of so many reads takes so much longer; 0 means none.
     log_pages: further log pages in hexadecimal, keyed by their number in decimal. Shorter ones end
         with zeros. They are listed as supported.
+    log_lengths_bytes: how much of a log page is transferred, keyed by its number; the default is as
+        much as the command asks for.
     listed_log_pages: log pages that are listed as supported as well, but refused.
     log_delays_seconds: how long the drive thinks before it gives a log page, keyed by its number.
     nand_write_ratio: bytes written to flash per byte that the host writes; they are added to log
@@ -50,6 +52,7 @@ class Condition:
     slow_read_every: int = 0
     slow_read_seconds: float = 0.0
     log_pages: Mapping[str, str] = field(default_factory=dict)
+    log_lengths_bytes: Mapping[str, int] = field(default_factory=dict)
     listed_log_pages: tuple[int, ...] = ()
     log_delays_seconds: Mapping[str, float] = field(default_factory=dict)
     nand_write_ratio: float = 0.0

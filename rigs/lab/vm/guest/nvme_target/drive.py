@@ -130,7 +130,8 @@ class Drive:
             self._refused += 1
             connection.respond(command, _INVALID_LOG)
             return
-        connection.give(command, log[start : start + size].ljust(size, b"\0"))
+        length = now.log_lengths_bytes.get(str(which), size)
+        connection.give(command, log[start : start + size].ljust(size, b"\0")[:length])
 
     def _move(self, connection: Connection, command: Command) -> None:
         """First block and number of blocks (transmitted minus one) of a read or write."""
