@@ -48,6 +48,8 @@ _BOUNDS: Sequence[tuple[str, float, float, str]] = (
     ("survey", 5, 3600, "interval_seconds"),
     ("survey", 0, 365, "keep_role_days"),
     ("cgroup", 0, 50, "services"),
+    ("history", 1, 31, "days"),
+    ("history", 1, 12, "months"),
     ("smart", 10, _DAY_SECONDS, "nvme_interval_seconds interval_seconds"),
     ("smart", 10, 3600, "nvme_log_interval_seconds"),
     ("smart", 1, 600, "timeout_seconds"),
@@ -195,6 +197,12 @@ def validated(settings: Settings) -> Settings:
         )
     for address in settings.web.listen_address:
         parse_address(address)
+    for name, link in (
+        ("links.grafana", settings.links.grafana),
+        ("links.prometheus", settings.links.prometheus),
+    ):
+        if link and (not link.startswith(("http://", "https://")) or " " in link):
+            raise ConfigError(f"{name} is {link!r}", "it must begin with http:// or https://")
     _check_smart(settings)
     _check_probe(settings.probe)
     device_filter(settings.disk)

@@ -10,6 +10,7 @@ import logging
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
 from exporter import __version__
@@ -201,7 +202,7 @@ class _Threads:
         self._clock = clock
         sampler = monitor.sampler
         self._started_at = clock.monotonic()
-        self._sampling = PeriodicThread("sampler", sampler.tick, lambda: sampler.interval, clock)
+        self._sampling = PeriodicThread("sampler", monitor.tick, lambda: sampler.interval, clock)
         self._journal = DriveJournal()
         self._surveying = PeriodicThread(
             "survey",
@@ -280,7 +281,7 @@ class _Threads:
         began = self._clock.monotonic()
         for thread, seconds in timeouts.items():
             thread.stop(max(0.0, began + seconds - self._clock.monotonic()))
-        saving = threading.Thread(target=self._save_at_end, daemon=True)
+        saving = threading.Thread(target=partial(self._save, at_end=True), daemon=True)
         saving.start()
         saving.join(_LAST_SAVE_TIMEOUT_SECONDS)
 
@@ -354,6 +355,8 @@ class _Threads:
     def _save(self, *, at_end: bool = False) -> None:
         if self._state is None:
             return
+        # Before the state: its fsync then also writes what the history has changed.
+        self._monitor.save_history(at_end=at_end)
         try:
             self._state.save(self._monitor.to_state(at_end=at_end), final=at_end)
         except OSError as e:
@@ -366,9 +369,6 @@ class _Threads:
     def _save_inventory(self) -> None:
         if self._state is not None:
             self._state.save(self._monitor.to_state())
-
-    def _save_at_end(self) -> None:
-        self._save(at_end=True)
 
 
 def _announce(server: HttpServer) -> None:

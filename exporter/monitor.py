@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from exporter.drives.health import DriveHealth
     from exporter.drives.nvme_logs.slow_place import HostLatency, LatencyComparison, SlowPlaces
     from exporter.drives.watched_drive import WatchedDrive
+    from exporter.history.io_history import IoHistory
     from exporter.linux.device import Device
     from exporter.probe.probe_monitor import ProbeMonitor
     from exporter.programs.children import Children
@@ -57,6 +58,8 @@ class Monitor:
 
     Attributes:
     events: what happened to each drive in the last year.
+    io_history: the I/O of each drive per minute; None without a state directory, or if the settings
+        disable it.
     services: the I/O of systemd services and containers, refreshed by `refresh_services`.
     kept_copies: the number of files of the state directory that were set aside.
     health: monitors SMART data; None if the collector `smart` is disabled.
@@ -114,6 +117,7 @@ class Monitor:
         self.survey = TopologySurvey(
             settings, clock, self.collector_status, self.sampler.update_drives, state.get("roles")
         )
+        self.io_history = self._new_io_history(state_directory)
         self.services = ServiceWatch(
             clock,
             lambda: self.settings,
@@ -142,8 +146,8 @@ class Monitor:
     def reconfigure(self, settings: Settings) -> None:
         """Apply reloaded settings. Counters and baselines are kept.
 
-        Changes of paths, addresses, collectors, probes and the state directory are ignored, because
-        they require a restart.
+        Changes of paths, addresses, collectors, probes, the state directory and the history are
+        ignored, because they require a restart.
         """
         old = self.settings
         settings = replace(
@@ -151,6 +155,7 @@ class Monitor:
             path=old.path,
             web=old.web,
             state=old.state,
+            history=old.history,
             collector=old.collector,
             probe=old.probe,
         )
@@ -178,6 +183,23 @@ class Monitor:
         """Read the I/O of all services; see `ServiceWatch`."""
         if self.settings.collector["cgroup"]:
             self.collector_status.collect("cgroup", "services", self.services.refresh)
+
+    def tick(self) -> None:
+        """Take one sample, and record the minute if one has ended; see `Sampler.tick`."""
+        self.sampler.tick()
+        if self.io_history is not None:
+            self.io_history.record()
+
+    def save_history(self, *, at_end: bool = False) -> None:
+        """Write what is due of the I/O history. This may block on a disk."""
+        history = self.io_history
+        if history is not None:
+
+            def save() -> Parsed[None]:
+                history.save(self.clock.wall(), at_end=at_end)
+                return Parsed(None)
+
+            self.collector_status.collect("page", "history", save)
 
     def samples(self) -> Iterable[Sample | SampleBlock]:
         """Yields the samples of the metrics page. A collector that fails yields no samples."""
@@ -235,6 +257,16 @@ class Monitor:
                 "probe": self.probe.to_state() if self.probe else self._saved_probe,
                 "roles": self.survey.roles_to_state(),
             }
+
+    def _new_io_history(self, state_directory: Path | None) -> "IoHistory | None":
+        settings = self.settings
+        if state_directory is None or not settings.history.enabled:
+            return None
+        if not settings.collector["disk"]:
+            return None
+        from exporter.history.io_history import IoHistory  # noqa: PLC0415
+
+        return IoHistory(state_directory, settings.history, self.sampler, self.events)
 
     def _new_health_monitor(
         self, children: "Callable[[], Children]", history: "Callable[[], WearHistory] | None"

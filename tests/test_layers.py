@@ -28,12 +28,23 @@ MAY_IMPORT: dict[str, set[str]] = {
     "wear": {"drives", "runtime"},
     "smart": {"config", "drives", "linux", "programs", "runtime", "wear"},
     "io": {"config", "drives", "families", "linux", "runtime"},
+    "history": {"config", "io", "runtime"},
     "probe": {"config", "drives", "families", "io", "linux", "programs", "runtime"},
     # What people and Prometheus read.
-    "metrics": {"config", "drives", "families", "io", "linux", "probe", "runtime", "smart"},
+    "metrics": {
+        "config",
+        "drives",
+        "families",
+        "history",
+        "io",
+        "linux",
+        "probe",
+        "runtime",
+        "smart",
+    },
     "web": {"metrics", "runtime"},
     "pages": {
-        *("", "config", "drives", "io", "linux", "metrics.collectors"),
+        *("", "config", "drives", "history", "io", "linux", "metrics.collectors"),
         *("metrics.negotiation", "probe", "runtime", "smart", "web.http_message"),
     },
     # Commands, and what only they use.
@@ -57,8 +68,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     # The monitor and the daemon connect everything; the command line starts it.
     "monitor": {
-        *("", "config", "drives", "families", "io", "linux", "metrics", "probe", "programs"),
-        *("runtime", "smart", "wear"),
+        *("", "config", "drives", "families", "history", "io", "linux", "metrics", "probe"),
+        *("programs", "runtime", "smart", "wear"),
     },
     "daemon": {
         *("", "config", "io", "metrics", "monitor", "pages.live_pages", "programs", "runtime"),
@@ -174,7 +185,16 @@ ONLY_IN = {
     "pySMART": {"smart"},
     "sqlite3": {"wear.wear_database", "wear.wear_tables"},
     "threading": {
-        *("daemon", "io", "metrics.page", "pages.live_pages", "probe", "runtime.collector_status"),
+        "history.io_history",
+        *(
+            "daemon",
+            "io",
+            "metrics.page",
+            "pages.live_pages",
+            "pages.past.past_reader",
+            "probe",
+            "runtime.collector_status",
+        ),
         *("runtime.state", "runtime.threads", "smart", "wear", "web"),
     },
 }

@@ -15,6 +15,7 @@ from pathlib import Path
 from exporter.config.disk_rules import DiskRules
 from exporter.config.drive_class import DriveClass, VolumeType
 from exporter.config.gate_rules import GateRules
+from exporter.config.history_settings import HistorySettings, LinkSettings
 from exporter.config.profiles import ON_BY_DEFAULT, ProfileSettings
 from exporter.runtime.errors import ConfigError
 
@@ -328,6 +329,8 @@ class Settings:
     cgroup: CgroupSettings = field(default_factory=CgroupSettings)
     smart: SmartSettings = field(default_factory=SmartSettings)
     probe: ProbeSettings = field(default_factory=ProbeSettings)
+    history: HistorySettings = field(default_factory=HistorySettings)
+    links: LinkSettings = field(default_factory=LinkSettings)
     rules: DiskRules = field(default_factory=DiskRules)
     state: StateSettings = field(default_factory=StateSettings)
     log: LogSettings = field(default_factory=LogSettings)

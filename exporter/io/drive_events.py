@@ -6,7 +6,7 @@ uses no files, no clock and no locks. One thread calls `observe`; any thread may
 methods, because each change replaces the mapping of a drive.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -52,7 +52,7 @@ class EventKind(str, Enum):
 
 
 #: The bottlenecks that are events. The others say nothing about the drive.
-_BOTTLENECKS = {
+BOTTLENECKS = {
     Verdict.DEVICE: EventKind.DEVICE,
     Verdict.WRITE_CACHE: EventKind.WRITE_CACHE,
     Verdict.THERMAL: EventKind.THERMAL,
@@ -100,11 +100,20 @@ class DriveEvents:
         self._identities: dict[str, str] = {}
         self._seen: dict[str, _Seen] = {}
         self._since: dict[str, tuple[Verdict, float]] = {}
+        self._on_event: Callable[[float, str, str, EventKind, int], None] = lambda *_: None
         for key, rows in kept.items() if isinstance(kept, Mapping) else ():
             events = dict(_usable(rows))
             if isinstance(key, str) and len(key) <= _MAX_KEY_CHARACTERS and events:
                 self._events[key] = events
         self._drop_oldest()
+
+    def on_event(self, callback: Callable[[float, str, str, EventKind, int], None]) -> None:
+        """Sets the function that is called with each event, on the thread of `observe`.
+
+        Its arguments are the Unix time, the name and the identity of the drive, the kind, and how
+        often it happened. It must not block.
+        """
+        self._on_event = callback
 
     def observe(
         self,
@@ -139,11 +148,15 @@ class DriveEvents:
         identity: the identity of the drive; empty for a drive that is missing.
         name: the name of its device, with which a missing drive is found.
         """
-        events = self._events.get(identity or self._identities.get(name, ""), {})
+        events = self._events.get(self.identity(identity, name), {})
         return tuple(
             DriveEvent(day, kind, count)
             for (day, kind), count in sorted(events.items(), key=lambda item: item[0][0])
         )
+
+    def identity(self, identity: str, name: str) -> str:
+        """Returns the identity of a drive; empty if unknown. The arguments are those of `of`."""
+        return identity or self._identities.get(name, "")
 
     def to_state(self) -> dict[str, Any]:
         """Returns JSON values for the state file."""
@@ -198,7 +211,7 @@ class DriveEvents:
         if known is None or known[0] is not verdict:
             self._since[identity] = (verdict, now)
             return
-        kind, since = _BOTTLENECKS.get(verdict), known[1]
+        kind, since = BOTTLENECKS.get(verdict), known[1]
         if kind is not None and now - since >= _BOTTLENECK_SECONDS:
             self._add(at, identity, kind)
             # It counts once, until another verdict follows.
@@ -209,6 +222,8 @@ class DriveEvents:
 
         Events of later days are kept: the clock was ahead, or has been set back.
         """
+        names = (name for name, each in self._identities.items() if each == identity)
+        self._on_event(at, next(names, ""), identity, kind, count)
         day = int(at // _DAY)
         events = self._events.get(identity, {})
         total = min(events.get((day, kind), 0) + count, int(_MAX_COUNT))

@@ -26,6 +26,7 @@ from exporter.runtime.kept_copy import KeptCopies
 
 if TYPE_CHECKING:
     from exporter.drives.nvme_logs.slow_place import SlowPlaces
+    from exporter.history.io_history import IoHistory
     from exporter.probe.probe_monitor import ProbeMonitor
     from exporter.probe.slc_results import SlcResult, SlcResultStore
     from exporter.smart.health_monitor import HealthMonitor
@@ -44,6 +45,7 @@ class Sources(Protocol):
     survey: the topology of the host.
     services: the I/O of systemd services and containers.
     events: what happened to each drive in the last year.
+    io_history: the I/O of each drive per minute and hour; None if it is not kept.
     kept_copies: the number of files of the state directory that were set aside.
     health: the SMART data; None if the collector `smart` is disabled.
     slow_places: where the slow requests of a drive spent their time, keyed by device name.
@@ -60,6 +62,7 @@ class Sources(Protocol):
     survey: TopologySurvey
     services: ServiceWatch
     events: DriveEvents
+    io_history: "IoHistory | None"
     kept_copies: KeptCopies
     health: "HealthMonitor | None"
     probe: "ProbeMonitor | None"

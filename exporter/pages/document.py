@@ -19,7 +19,15 @@ _SYMBOLS = """<svg class="sr" aria-hidden="true" width="0" height="0"><defs>
 
 
 def document(
-    view: HostView, *, title: str, heading: str, sentence: str, body: str, assets: str, drive: str
+    view: HostView,
+    *,
+    title: str,
+    heading: str,
+    sentence: str,
+    body: str,
+    assets: str,
+    drive: str,
+    is_live: bool = True,
 ) -> str:
     """Returns a whole page.
 
@@ -28,15 +36,20 @@ def document(
     sentence: says whether anything is wrong; not escaped.
     assets: the version in the addresses of the stylesheet and the script.
     drive: the name of the drive of a drive's page; else empty.
+    is_live: False for a page of the past. It has no script.
     """
+    more = (
+        f'<script src="/page.js?v={assets}" defer></script>'
+        if is_live
+        else f'<link rel="stylesheet" href="/past.css?v={assets}">'
+    )
     utc = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(view.at))
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>{escaped(title)}</title>"
-        f'<link rel="stylesheet" href="/page.css?v={assets}">'
-        f'<script src="/page.js?v={assets}" defer></script></head>'
+        f'<link rel="stylesheet" href="/page.css?v={assets}">{more}</head>'
         f'<body data-drive="{escaped(drive)}"><a class="sr skip" href="#main">Skip to the content'
         f"</a>{_SYMBOLS}"
         '<header class="top"><span class="brand"><svg class="logo" viewBox="0 0 24 16"'
@@ -88,7 +101,7 @@ def todo_table(todos: Sequence[Todo], *, with_heading: bool = True) -> str:
 
 def linked(items: Iterable[tuple[str, str]]) -> str:
     """Returns links, separated by dots. items: pairs of address and text."""
-    return " · ".join(f'<a href="{href}">{escaped(text)}</a>' for href, text in items)
+    return " · ".join(f'<a href="{escaped(href)}">{escaped(text)}</a>' for href, text in items)
 
 
 def _todo_row(todo: Todo) -> str:
@@ -117,6 +130,7 @@ def _footer(view: HostView) -> str:
     links = linked(
         (
             ("/", "Overview"),
+            *view.links,
             ("/metrics", "Metrics"),
             ("/-/healthy", "Healthy"),
             ("/-/ready", "Ready"),

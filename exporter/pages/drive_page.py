@@ -12,6 +12,7 @@ from exporter.pages.headline import sentence
 from exporter.pages.health_list import link_text
 from exporter.pages.history_charts import cache_chart, probe_chart
 from exporter.pages.page_texts import capitalized, day, escaped, size, titled
+from exporter.pages.past.range_switch import switch
 from exporter.pages.smart_table import forecast, smart_section
 from exporter.pages.views import DriveView, HostView
 from exporter.pages.wear_chart import wear_chart
@@ -25,8 +26,21 @@ _METHODS = {
 }
 
 
-def drive_page(view: HostView, drive: DriveView, history: DriveHistory, assets: str) -> str:
-    """Returns the page of one drive. assets: the version of the stylesheet and the script."""
+def drive_page(
+    view: HostView,
+    drive: DriveView,
+    history: DriveHistory,
+    assets: str,
+    past: str | None = None,
+    *,
+    has_past: bool = False,
+) -> str:
+    """Returns the page of one drive.
+
+    assets: the version of the stylesheets and the script.
+    past: the charts of an hour, a day or a month, as HTML; None for the live page.
+    has_past: True if there are such pages.
+    """
     facts = drive.facts
     lines = [facts.model, role_text(facts), facts.mounts[0].mountpoint if facts.mounts else ""]
     known = escaped(" · ".join(filter(None, lines)))
@@ -37,7 +51,7 @@ def drive_page(view: HostView, drive: DriveView, history: DriveHistory, assets: 
     body = "".join(
         (
             todo_table(drive.todos, with_heading=False),
-            _now(view, drive),
+            _now(view, drive, has_past=has_past) if past is None else past,
             _wear(view, drive, history),
             _events(view, history),
             _probes(history),
@@ -54,12 +68,15 @@ def drive_page(view: HostView, drive: DriveView, history: DriveHistory, assets: 
         body=body,
         assets=assets,
         drive=drive.name,
+        is_live=past is None,
     )
 
 
-def _now(view: HostView, drive: DriveView) -> str:
-    note = f"{window_words(view)}, one point a second"
-    return titled("nw", "Now", note if drive.now is not None else "", section(drive, view, 0))
+def _now(view: HostView, drive: DriveView, *, has_past: bool) -> str:
+    note = f"{window_words(view)}, one point a second" if drive.now is not None else ""
+    if has_past:
+        note = f"{switch(drive.name, '')} {note}"
+    return titled("nw", "Now", note, section(drive, view, 0))
 
 
 def _wear(view: HostView, drive: DriveView, history: DriveHistory) -> str:

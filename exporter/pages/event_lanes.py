@@ -10,7 +10,7 @@ _DAY = 86400.0
 _DAYS = 365
 
 #: The name of each kind, and the class of its marks.
-_LANES = {
+LANES = {
     EventKind.MISSING: ("Disappeared", "evw"),
     EventKind.RETURNED: ("Returned", "ev"),
     EventKind.NEW: ("Installed", "ev"),
@@ -38,7 +38,7 @@ def event_lanes(events: Sequence[DriveEvent], now: float) -> str:
     if not recent:
         return ""
     lanes = "".join(
-        _lane(kind, [event for event in recent if event.kind is kind], end) for kind in _LANES
+        _lane(kind, [event for event in recent if event.kind is kind], end) for kind in LANES
     )
     begin = now - _DAYS * _DAY
     names = "".join(
@@ -56,7 +56,7 @@ def event_lanes(events: Sequence[DriveEvent], now: float) -> str:
 def _lane(kind: EventKind, events: Sequence[DriveEvent], end: int) -> str:
     if not events:
         return ""
-    name, mark = _LANES[kind]
+    name, mark = LANES[kind]
     marks = "".join(
         f'<rect class="{mark}" x="{_DAYS - 1 - (end - event.day)}" y="6" width="2" height="16"/>'
         for event in events

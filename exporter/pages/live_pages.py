@@ -13,11 +13,12 @@ from exporter.web.http_message import Request, Response
 
 if TYPE_CHECKING:
     from exporter.pages.live_site import LiveSite
+    from exporter.pages.past.past_pages import PastPages
 
 
 #: The paths of the pages, except those of drives. A request for another path, such as one of a
 #: scanner, must not load the code of the pages.
-_PATHS = frozenset({"/", "/live.json", "/page.css", "/page.js"})
+_PATHS = frozenset({"/", "/events", "/live.json", "/page.css", "/page.js", "/past.css"})
 
 
 class LivePages:
@@ -46,5 +47,16 @@ class LivePages:
         from exporter.pages.live_site import LiveSite  # noqa: PLC0415
         from exporter.pages.snapshot import SnapshotReader  # noqa: PLC0415
 
-        snapshots = SnapshotReader(self._sources, self._problem)
-        return LiveSite(snapshots.read, partial(read_history, self._sources))
+        sources = self._sources
+        snapshots = SnapshotReader(sources, self._problem)
+        return LiveSite(
+            snapshots.read, partial(read_history, sources), lambda: _past_pages(sources)
+        )
+
+
+def _past_pages(sources: Sources) -> "PastPages":
+    from exporter.pages.past.past_pages import PastPages  # noqa: PLC0415
+    from exporter.pages.past.past_reader import PastReader  # noqa: PLC0415
+
+    reader = PastReader(sources.io_history, sources.clock.wall)
+    return PastPages(reader, sources.events.identity)

@@ -3,8 +3,10 @@
 import gzip
 import zlib
 from collections.abc import Callable
+from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote
 
 from exporter.metrics.negotiation import accepts_gzip
@@ -14,6 +16,9 @@ from exporter.pages.host_page import host_page
 from exporter.pages.live_data import live_json
 from exporter.pages.views import DriveView, HostView
 from exporter.web.http_message import Request, Response, plain_response
+
+if TYPE_CHECKING:
+    from exporter.pages.past.past_pages import PastPages
 
 #: The policy of the pages: only the stylesheet, the script and the live data of this server.
 POLICY = (
@@ -27,7 +32,12 @@ _HEADERS = (
     ("Cache-Control", "no-store"),
 )
 _GZIP, _VARY = ("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding")
-_ASSETS = {"/page.css": "text/css; charset=utf-8", "/page.js": "text/javascript; charset=utf-8"}
+_CSS = "text/css; charset=utf-8"
+_ASSETS = {
+    "/page.css": _CSS,
+    "/page.js": "text/javascript; charset=utf-8",
+    "/past.css": _CSS,
+}
 
 #: Bodies below this size in bytes are sent as they are: compressing them takes longer than sending.
 _LEAST_COMPRESSED = 16_384
@@ -41,21 +51,24 @@ _MAX_FIELDS = 8
 
 
 class LiveSite:
-    """Answers requests for `/`, `/drive/…`, `/live.json`, `/page.css` and `/page.js`.
+    """Answers requests for `/`, `/drive/…`, `/events`, `/live.json` and the assets.
 
     Several threads may call it.
 
     read: returns the values of the host and its drives; see `SnapshotReader`.
     history: returns the history of a drive, for the page of the drive. It must not block.
+    past: loads the pages of the past; None if there are none. It is called once.
     """
 
     def __init__(
         self,
         read: Callable[[], HostView],
         history: Callable[[DriveView], DriveHistory] = lambda _drive: DriveHistory(),
+        past: "Callable[[], PastPages] | None" = None,
     ) -> None:
         self._read = read
         self._history = history
+        self._past = None if past is None else lru_cache(maxsize=1)(past)
         folder = Path(__file__).parent
         self._assets = {path: (folder / path[1:]).read_bytes() for path in _ASSETS}
         self._compressed = {path: gzip.compress(body, 9) for path, body in self._assets.items()}
@@ -64,21 +77,31 @@ class LiveSite:
     def respond(self, request: Request) -> Response | None:
         """Returns the response; None for a path that is not one of the pages."""
         path = request.path
-        if path == "/":
-            page = host_page(self._read(), self._version)
-            return _page(request, page)
         if path == "/live.json":
             return self._live(request)
         if path in _ASSETS:
             return self._asset(request, path)
-        if path.startswith("/drive/"):
-            name = unquote(path.removeprefix("/drive/"))
-            view = self._read()
-            drive = next((each for each in view.drives if each.name == name), None)
-            if drive is None:
-                return plain_response(HTTPStatus.NOT_FOUND, "No drive has this name. See /.")
-            return _page(request, drive_page(view, drive, self._history(drive), self._version))
-        return None
+        if path == "/":
+            return _page(request, host_page(self._read(), self._version))
+        if path == "/events" and self._past is not None:
+            return _page(request, self._past().events(self._read(), request.query, self._version))
+        return self._drive(request) if path.startswith("/drive/") else None
+
+    def _drive(self, request: Request) -> Response:
+        name = unquote(request.path.removeprefix("/drive/"))
+        view = self._read()
+        drive = next((each for each in view.drives if each.name == name), None)
+        if drive is None:
+            return plain_response(HTTPStatus.NOT_FOUND, "No drive has this name. See /.")
+        return _page(request, self._drive_page(view, drive, request.query))
+
+    def _drive_page(self, view: HostView, drive: DriveView, query: str) -> str:
+        past = None
+        if query and self._past is not None:
+            past = self._past().sections(view, drive, query)
+        history = self._history(drive)
+        has_past = self._past is not None
+        return drive_page(view, drive, history, self._version, past, has_past=has_past)
 
     def _asset(self, request: Request, path: str) -> Response:
         headers: tuple[tuple[str, str], ...] = (("Cache-Control", "max-age=86400"), _VARY)

@@ -94,7 +94,17 @@ class SnapshotReader:
             facts=tuple(self._host_facts(list(facts.values()))),
             states=tuple(self._states(at, list(facts.values()))),
             sentence=headline.sentence(drives),
+            links=tuple(self._links()),
         )
+
+    def _links(self) -> Iterator[tuple[str, str]]:
+        links = self._sources.settings.links
+        if self._sources.io_history is not None:
+            yield "/events", "Events"
+        if links.grafana:
+            yield links.grafana, "Grafana"
+        if links.prometheus:
+            yield links.prometheus, "Prometheus"
 
     def _current_facts(self) -> dict[str, DriveFacts]:
         now = self._sources.clock.monotonic()

@@ -169,6 +169,7 @@ class HostView:
     at: the Unix time of the snapshot.
     facts: short texts about the host for the heading.
     states: short texts about the exporter for the footer.
+    links: pairs of address and text: the events, and other programs that the settings name.
     """
 
     name: str
@@ -179,3 +180,4 @@ class HostView:
     facts: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
     sentence: str = ""
+    links: tuple[tuple[str, str], ...] = ()

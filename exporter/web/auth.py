@@ -4,7 +4,6 @@ bcrypt is slow by design, so valid credentials are checked once and then cached.
 bcrypt. Import it only if the web configuration has basic_auth_users.
 """
 
-import base64
 import binascii
 import contextlib
 import hashlib
@@ -117,6 +116,8 @@ def _credentials(field: str) -> tuple[str, bytes] | None:
     """Returns the user name and the password of a Basic field (RFC 7617); None if it is invalid."""
     scheme, _, encoded = field.partition(" ")
     try:
+        import base64  # noqa: PLC0415 - only a server with passwords needs it
+
         decoded = base64.b64decode(encoded.strip(), validate=True)
         name, colon, password = decoded.partition(b":")
         if scheme.lower() == "basic" and colon:

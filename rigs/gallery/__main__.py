@@ -35,8 +35,8 @@ _SCALES = {360: 0.5, 768: 0.4, 1366: 0.45, 2560: 0.36}
 
 #: True if the page is complete and its script has updated it.
 _IS_SHOWN = (
-    "return !!document.getElementById('foot') && document.querySelector('.dot').textContent =="
-    " 'live' && performance.now() > 1200"
+    "return !!document.getElementById('foot') && (!document.scripts.length ||"
+    " document.querySelector('.dot').textContent == 'live' && performance.now() > 1200)"
 )
 
 
@@ -66,6 +66,10 @@ STATES: dict[str, tuple[Callable[[int], HostView], str]] = {
     "long names": (examples.long_names, "/"),
     "drive healthy": (examples.one, "/drive/nvme0n1"),
     "drive ill": (examples.six, "/drive/nvme1n1"),
+    "hour": (examples.six, "/drive/nvme1n1?range=hour"),
+    "day": (examples.six, "/drive/nvme1n1?range=day"),
+    "month": (examples.six, "/drive/nvme1n1?range=month"),
+    "events": (examples.six, "/events"),
 }
 
 

@@ -17,6 +17,7 @@ from exporter.web.connection import ClientLimits
 from exporter.web.server import HttpServer
 from exporter.web.site import Site
 from tests.duration import PATIENCE_SECONDS
+from tests.pages import past_examples
 from tests.required import lacking
 
 WIDTHS = (360, 768, 1280, 2560)
@@ -106,7 +107,7 @@ class PageServer:
         self._shown = next(iter(hosts))
         self.seconds = self.requests = 0
         self.moves = True
-        live = LiveSite(self._view, self._kept)
+        live = LiveSite(self._view, self._kept, past_examples.pages)
         site = Site(None, lambda: "", lambda: True, live.respond)  # type: ignore[arg-type]
         # On a busy machine, a page of many drives takes longer than the server's default limit.
         limits = ClientLimits(request_seconds=PATIENCE_SECONDS)

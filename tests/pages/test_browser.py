@@ -39,6 +39,10 @@ PAGES = (
     ("most states", "/drive/sdb"),
     ("most states", "/drive/nvme2n1"),
     ("most states", "/drive/sdd"),
+    ("most states", "/drive/nvme1n1?range=hour"),
+    ("most states", "/drive/nvme1n1?range=day"),
+    ("most states", "/drive/nvme1n1?range=month"),
+    ("most states", "/events"),
     ("long names", "/drive/mapper%2F" + "x" * 40),
 )
 
@@ -392,6 +396,23 @@ def test_a_pointer_and_the_arrow_keys_read_the_values_of_a_second(
     assert line.text.startswith("10:02:31"), line.text
     assert line.text.endswith("device")
     assert line.text == line.get_attribute("aria-valuetext")
+
+
+def test_last_night_is_found_from_the_live_page_by_links_alone(
+    tmp_path: Path, server: PageServer
+) -> None:
+    server.show("most states")
+    with browser(tmp_path, with_scripts=False) as window:
+        window.open(f"{server.address}/drive/nvme1n1")
+        window.driver.find_element(By.LINK_TEXT, "month").click()
+        _, night_before = window.driver.find_elements(By.LINK_TEXT, "09:38 – 09:53")
+        night_before.click()
+        assert "range=hour&end=" in window.driver.current_url
+        assert "Bottleneck: write cache" in text(window, "table.ev")
+        window.driver.find_element(By.LINK_TEXT, "later").click()
+        assert "Nothing is recorded for this time." in text(window, "#page")
+        window.driver.find_element(By.LINK_TEXT, "all drives").click()
+        assert "Disappeared" in text(window, "table.ev")
 
 
 def test_the_stylesheet_is_the_one_of_the_scheme(window: Browser, server: PageServer) -> None:

@@ -240,6 +240,7 @@ def snapshots(
         sampler=its.sampler,
         survey=TopologySurvey(settings, its.clock, its.collector_status, lambda _drives: None),
         services=SimpleNamespace(rates={}),
+        io_history=None,
         health=health,
         slow_places={},
         clock=its.clock,

@@ -1,0 +1,115 @@
+"""Builds the list of events with their times, and the page `/events`. Pure."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from exporter.history.history_events import STARTED, HistoryEvent
+from exporter.io.drive_events import EventKind
+from exporter.io.verdict import Verdict
+from exporter.pages import judgement
+from exporter.pages.document import document
+from exporter.pages.drive_section import link_to
+from exporter.pages.event_lanes import LANES
+from exporter.pages.page_texts import clock, counted, day, duration, escaped, milliseconds, titled
+from exporter.pages.past.past_reader import MAX_SHOWN, PastEvents
+from exporter.pages.past.time_range import range_around, zone
+from exporter.pages.views import HostView
+
+
+def event_table(
+    events: Sequence[HistoryEvent],
+    now: float,
+    is_open: Callable[[HistoryEvent], bool],
+    *,
+    with_drive: bool,
+) -> str:
+    """Returns the events as a table, with a line for each day; empty without events.
+
+    now: the Unix time of the page.
+    is_open: returns True for a bottleneck that lasts until now.
+    with_drive: True for a column with the drive.
+    """
+    rows, last = [], ""
+    columns = 3 if with_drive else 2
+    for event in events:
+        date = day(event.at)
+        if date != last:
+            weekday = time.strftime("%A", time.localtime(event.at))
+            head = f'<th class="day" colspan="{columns}" scope="rowgroup">{weekday}, {date}</th>'
+            rows.append(f"{'</tbody>' if last else ''}<tbody><tr>{head}</tr>")
+            last = date
+        rows.append(_row(event, now, is_still_open=is_open(event), with_drive=with_drive))
+    if not rows:
+        return ""
+    drive = '<th scope="col">Drive</th>' if with_drive else ""
+    head = f'<tr><th scope="col">Time</th>{drive}<th scope="col">What happened</th></tr>'
+    return f'<table class="ev"><thead class="sr">{head}</thead>{"".join(rows)}</tbody></table>'
+
+
+def event_words(event: HistoryEvent) -> str:
+    """Returns what happened, such as ``Bottleneck: device, for 3 min``."""
+    if event.kind == STARTED:
+        return "The exporter was started"
+    if event.is_bottleneck:
+        worst = f", worst await {milliseconds(event.worst)} ms" if event.worst else ""
+        label = judgement.LABELS[Verdict(event.kind)]
+        return f"Bottleneck: {label}, for {duration(event.number)}{worst}"
+    try:
+        name = LANES[EventKind(event.kind)][0]
+    except ValueError:
+        name = event.kind
+    return name if event.number <= 1 else f"{name}: {event.number:,.0f}"
+
+
+def events_page(
+    view: HostView, found: PastEvents, is_open: Callable[[HistoryEvent], bool], assets: str
+) -> str:
+    """Returns the page `/events`. assets: the version of the stylesheets."""
+    table = event_table(found.events, view.at, is_open, with_drive=True)
+    if not table and not found.problem:
+        table = '<p class="lead">No events are recorded.</p>'
+    problem = f'<p class="lead">{escaped(found.problem)}</p>' if found.problem else ""
+    older = ""
+    if found.has_older:
+        older = (
+            f'<p class="s"><a href="/events?before={int(found.events[-1].at) - 1}">older</a></p>'
+        )
+    note = (
+        f"newest first, {counted(len(found.events), 'event')} of at most {MAX_SHOWN}; times are"
+        f" {escaped(zone(view.at))}; a time opens the charts around it"
+    )
+    return document(
+        view,
+        title=f"{view.name}: events – ssd-exporter",
+        heading=(
+            f'<h1><a href="/">{escaped(view.name)}</a> <span class="m" aria-hidden="true">/</span>'
+            " events</h1>"
+        ),
+        sentence="What happened, and when",
+        body=titled("ev", "Events", note, problem + table + older),
+        assets=assets,
+        drive="",
+        is_live=False,
+    )
+
+
+def _row(event: HistoryEvent, now: float, *, is_still_open: bool, with_drive: bool) -> str:
+    begin = clock(event.at)[:5] if event.is_bottleneck else clock(event.at)
+    text = begin
+    if event.is_bottleneck:
+        end = "now" if is_still_open else "?" if event.end is None else clock(event.end)[:5]
+        text = f"{begin} – {end}"
+    if event.name:
+        around = range_around("hour", event.at, now)
+        text = f'<a href="{link_to(event.name)}{around.query}">{text}</a>'
+    what = escaped(event_words(event))
+    if event.is_bottleneck and event.end is None and not is_still_open:
+        what += ' <span class="m">(its end is not recorded)</span>'
+    mark = f'<em class="k-{escaped(event.kind)}"></em>' if event.is_bottleneck else ""
+    name = f'<a href="{link_to(event.name)}">{escaped(event.name)}</a>' if event.name else ""
+    drive = f'<th scope="row">{name}</th>' if with_drive else ""
+    utc = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(event.at))
+    return (
+        f'<tr><td><time datetime="{utc}">{text}</time></td>{drive}<td class="key">{mark}{what}'
+        "</td></tr>"
+    )

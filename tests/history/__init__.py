@@ -1,0 +1,1 @@
+"""The I/O history: records of minutes, the files, the events."""
