@@ -28,7 +28,8 @@ def test_an_unusable_state_file_is_renamed_and_replaced(tmp_path: Path) -> None:
     assert "starting without it" in complaint
     new = json.loads((state / "state.json").read_text())
     assert 1 == new["version"]
-    assert {aside, state / "state.json", state / "daemon.lock"} == set(state.iterdir())
+    known = {state / name for name in ("state.json", "daemon.lock", "history")}
+    assert {aside, *known} == set(state.iterdir())
 
 
 def test_iowait_does_not_decrease_over_a_restart_even_if_the_kernel_counter_does(
