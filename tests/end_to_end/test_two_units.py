@@ -332,8 +332,6 @@ def test_users_and_modes_are_those_of_the_units(units: Units) -> None:
         assert {0o640} == modes
         assert 0o750 == units.documents.stat().st_mode & 0o777
     assert 0o750 == units.state.stat().st_mode & 0o777
-    folders, files = [], []
-    for place in units.state.rglob("*"):
-        (folders if place.is_dir() else files).append(place.stat().st_mode & 0o777)
-    assert {0o700} == set(folders)
-    assert {0o600} == set(files)
+    kept = {place: place.stat().st_mode & 0o777 for place in units.state.rglob("*")}
+    assert {0o700} == {mode for place, mode in kept.items() if place.is_dir()}
+    assert {0o600} == {mode for place, mode in kept.items() if not place.is_dir()}
