@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from exporter import config_validation
 from exporter.config.drive_class import DriveClass
 from exporter.config.settings import COLLECTORS, DeviceSettings, Settings, SmartDrive, SmartSettings
 from exporter.config_validation import parse_record, validated
@@ -343,11 +344,13 @@ def test_an_slc_profile_that_the_budget_for_the_life_cannot_hold_is_rejected() -
 def test_settings_that_are_validated_again_leave_no_memory_behind() -> None:
     """A reload validates them. CPython keeps up to 4,096 names that getattr has looked up."""
     settings = Settings()
+    of_module = [tracemalloc.Filter(inclusive=True, filename_pattern=config_validation.__file__)]
 
     def allocated(times: int) -> int:
         for _ in range(times):
             validated(settings)
-        return tracemalloc.get_traced_memory()[0]
+        found = tracemalloc.take_snapshot().filter_traces(of_module)
+        return sum(trace.size for trace in found.traces)
 
     tracemalloc.start()
     try:

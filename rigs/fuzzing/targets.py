@@ -22,6 +22,8 @@ from exporter.drives.nvme_logs.identify import parse_identify
 from exporter.drives.nvme_logs.log_document import parse_logs
 from exporter.drives.nvme_logs.log_encoding import LOGS_KEY, encode_logs
 from exporter.drives.smart_report import parse_report
+from exporter.history import history_block
+from exporter.history.history_events import decoded_events
 from exporter.io import accumulators, last_roles
 from exporter.io.baseline import Baselines
 from exporter.io.drive_events import DriveEvents
@@ -46,6 +48,7 @@ from exporter.linux import (
 )
 from exporter.linux.mysql import mysql_directories, mysqld_processes
 from exporter.pages import os_release
+from exporter.pages.past import time_range
 from exporter.probe import budget_ledger, fio, fio_report, host_lock, slc_results
 from exporter.probe.results import RoundHistory
 from exporter.programs import command
@@ -211,6 +214,13 @@ def _scsi_path(words: str) -> None:
     scsi_sysfs.parse_channel(PurePath(words))
 
 
+def _page_query(words: str) -> None:
+    for now in (1.8e9, 0.0):
+        if (shown := time_range.parsed_range(words, now)) is not None:
+            list(time_range.ticks(shown))
+        time_range.parsed_before(words, now)
+
+
 TARGETS: Mapping[str, Target] = {
     "btrfs-errors": text(filesystems.parse_error_stats),
     "cgroup-io-stat": text(cgroup.parse_io_stat),
@@ -224,6 +234,8 @@ TARGETS: Mapping[str, Target] = {
     "fio-report": lambda data: fio_report.parse(data, 0),
     "fio-version": text(fio.parse_version),
     "heartbeat": poll_document.parse_heartbeat,
+    "history-events": lambda data: decoded_events([data]),
+    "history-periods": lambda data: history_block.decoded(data, None),
     "http-request": http_message.parse_request,
     "lane-rate": text(links.parse_lane_rate),
     "listen-address": text(listen.parse_address),
@@ -238,6 +250,7 @@ TARGETS: Mapping[str, Target] = {
     "nvme-log-answers": parse_log_answers,
     "nvme-logs": _nvme_logs,
     "nvme-raw-log": raw_log.page_bytes,
+    "page-query": text(_page_query),
     "nvme-supported-pages": _supported_pages,
     "os-release": text(os_release.parse),
     "pcie-aer": text(pcie.parse_aer_total),
@@ -358,6 +371,8 @@ EXAMPLES: Mapping[str, tuple[bytes, ...]] = {
     "http-request": (
         b"GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: text/plain;version=0.0.4\r\n\r\n",
     ),
+    "history-events": (b'[[1700000000,null,"sda","S","device",12.5,0.1]]',),
+    "page-query": (b"range=day&end=1700000000", b"before=1700000000"),
     "mysql-option-file": (b"[mysqld]\ndatadir=/d\ntmpdir=/a:/b\n!include /x\nskip-log-bin\n",),
     "web-config": (b"basic_auth_users:\n  a: $2b$04$x\ntls_server_config:\n  cert_file: a\n",),
     "poll-document": (b'{"version":1,"path":"/dev/sda","type":"sat","report":{"device":{}}}',),
