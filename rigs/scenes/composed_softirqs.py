@@ -13,7 +13,7 @@ from rigs.scenes import loads
 from rigs.scenes.composition import LEFT_OUT, between, strength
 from rigs.scenes.host import Host
 from rigs.scenes.kernel import Cpu
-from rigs.scenes.table import OutsideClass
+from rigs.scenes.table import OutsideClass, in_class, numbered
 
 #: What binds the CPUs, and how many of them.
 BOUND = {
@@ -104,9 +104,4 @@ def softirq_scene(rng: random.Random, part: str, bound: str | None = None) -> So
 
 def softirq_outcome(key: str, part: str, bound: str | None = None) -> SoftirqOutcome:
     """Returns the first scene of this key whose drive is not full."""
-    for draw in range(50):
-        try:
-            return softirq_scene(random.Random(f"{key} {draw}"), part, bound)
-        except OutsideClass:
-            continue
-    raise AssertionError(f"{key}: no scene in 50 draws")
+    return in_class(lambda rng: softirq_scene(rng, part, bound), numbered(key))

@@ -11,7 +11,7 @@ from rigs.scenes.composed_gaps import GAPS, gap_scene
 from rigs.scenes.composed_hangs import LOADS, HangOutcome, hang_scene
 from rigs.scenes.composed_softirqs import BOUND, SoftirqOutcome, softirq_outcome
 from rigs.scenes.composition import DISTURBANCES, Outcome, falloff_scene
-from rigs.scenes.table import OutsideClass
+from rigs.scenes.table import in_class, numbered
 
 _PIECE = 25
 
@@ -46,12 +46,7 @@ def share(hits: int, count: int) -> str:
 
 def full_outcome(key: str, part: str, sleep: str | None = None) -> FullOutcome:
     """Returns the first scene of this key that is full, or is not, beyond doubt."""
-    for draw in range(50):
-        try:
-            return full_scene(random.Random(f"{key} {draw}"), part, sleep)
-        except OutsideClass:
-            continue
-    raise AssertionError(f"{key}: no scene in 50 draws")
+    return in_class(lambda rng: full_scene(rng, part, sleep), numbered(key))
 
 
 def _run_some(part: str, seed: int, first: int, end: int) -> Composed:

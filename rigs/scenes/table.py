@@ -1,9 +1,11 @@
 """Runs scenes in parallel, and prints their scores per class."""
 
+import contextlib
 import random
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,12 @@ class Score:
         return "| " + " | ".join(cells) + " |"
 
 
+OutcomeT = TypeVar("OutcomeT")
+
+#: A scene is drawn again at most this often.
+_DRAWS = 50
+
+
 class OutsideClass(Exception):
     """The random numbers of a scene gave a drive that is not in the state of its class."""
 
@@ -82,13 +90,27 @@ def run_one(scene: SceneClass, seed: int, number: int) -> Result:
 
     If the scene is not of its class, it is drawn again.
     """
-    for draw in range(50):
-        key = f"{scene.subject} {scene.name} {seed} {number}" + (f" {draw}" if draw else "")
-        try:
-            return scene.run(random.Random(key))
-        except OutsideClass:
-            continue
-    raise AssertionError(f"{scene.name}: no scene of the class in 50 draws")
+    begin = f"{scene.subject} {scene.name} {seed} {number}"
+    return in_class(scene.run, (begin + (f" {draw}" if draw else "") for draw in range(_DRAWS)))
+
+
+def numbered(key: str) -> Iterable[str]:
+    """Returns the keys of the draws of a scene, for `in_class`."""
+    return (f"{key} {draw}" for draw in range(_DRAWS))
+
+
+def in_class(run: Callable[[random.Random], OutcomeT], keys: Iterable[str]) -> OutcomeT:
+    """Returns the outcome of the first scene that is of its class.
+
+    run: runs a scene; raises OutsideClass if it is not of its class.
+    keys: the seed of each draw.
+    """
+    tried = []
+    for key in keys:
+        tried.append(key)
+        with contextlib.suppress(OutsideClass):
+            return run(random.Random(key))
+    raise AssertionError(f"no scene of the class in the draws {tried}")
 
 
 def _run_some(index: int, seed: int, first: int, end: int) -> list[Result]:
