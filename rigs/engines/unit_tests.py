@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rigs.engines import stories
+from rigs.engines import needed_rules, stories
 from rigs.engines.samples import Scrapes, grows, is_time, sampled, segments
 from rigs.engines.stories import Check, Labels, Story, StoryFile
 from stack.programs import StackError
@@ -85,7 +85,7 @@ class Difference:
 
 
 def differences(engine: Engine, file: StoryFile, scrapes: Scrapes | None) -> list[Difference]:
-    """Returns the checks of a file of stories that fail.
+    """Returns the checks of a file of stories that fail, each with the rules that it needs.
 
     scrapes: None for the samples of the stories, which stand on the evaluations.
 
@@ -97,15 +97,18 @@ def differences(engine: Engine, file: StoryFile, scrapes: Scrapes | None) -> lis
         for check in story.checks:
             yield from ((_firing(check.alert), at) for at in file.probed(check, scrapes))
 
-    found = defaultdict(set)
-    for number, at, name, labels in _fired(_printed(engine, file, scrapes, asked)):
-        found[number, at, name].add(labels)
     failed: list[Difference] = []
-    for number, story in enumerate(file.stories, start=1):
-        for check in story.checks:
-            seen = [frozenset(found[number, at, check.alert]) for at in file.probed(check, scrapes)]
-            if check.alerts not in seen:
-                failed.append(Difference(story.name, check, tuple(map(len, seen))))
+    with tempfile.TemporaryDirectory() as place:
+        for alone in needed_rules.one_by_one(file, Path(place)):
+            found = defaultdict(set)
+            for _, at, name, labels in _fired(_printed(engine, alone, scrapes, asked)):
+                found[at, name].add(labels)
+            (story,) = alone.stories
+            for check in story.checks:
+                times = file.probed(check, scrapes)
+                seen = [frozenset(found[at, check.alert]) for at in times]
+                if check.alerts not in seen:
+                    failed.append(Difference(story.name, check, tuple(map(len, seen))))
     return failed
 
 
