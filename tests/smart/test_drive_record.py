@@ -104,14 +104,14 @@ def test_over_a_year_the_wear_out_is_estimated_ever_better(tmp_path: Path) -> No
     known = Known(tmp_path, history=lambda: WearHistory.open(tmp_path / "history.sqlite"))
     known.call(NVME)
     methods: dict[str, float] = {}
-    for hours in range(0, 365 * 24, 6):
+    for hours in range(0, 365 * 24, 12):
         age = hours + 365 * 12
         report = nvme("FW000000", **worn(int(age / 24 / 18.25), age * 3600, age))
         known.answer(NVME, report).live()
         drive = known.watched()["nvme0n1"]
         if drive.wearout_method:
             methods.setdefault(drive.wearout_method, hours / 24)
-        known.clock.advance(6 * 3600)
+        known.clock.advance(12 * 3600)
     assert ["lifetime_ratio", "steps"] == list(methods)
     assert methods["lifetime_ratio"] <= 2
     assert methods["steps"] <= 80

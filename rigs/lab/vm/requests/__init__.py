@@ -1,1 +1,1 @@
-"""Tests of slow and hanging requests; with `-n 2` they have a machine of their own."""
+"""Tests of slow and hanging requests; in a parallel run they have their own machine."""
