@@ -1,1 +1,1 @@
-"""Tests of drives that fail, hang or are replaced; in a parallel run they have their own machine."""
+"""Tests of drives that fail, hang or are replaced, on a machine of their own."""

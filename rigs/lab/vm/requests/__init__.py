@@ -1,1 +1,1 @@
-"""Tests of slow and hanging requests; in a parallel run they have their own machine."""
+"""Tests of slow and hanging requests, on a machine of their own."""
