@@ -9,9 +9,9 @@ from exporter.latency.populations import (
     come_in_bursts,
     two_populations,
 )
-from exporter.latency.request_histogram import RequestHistogram, merged
 from exporter.latency.request_window import RequestMeasurement
 from exporter.report.formatting import quantity
+from exporter.tail_latency.request_histogram import RequestHistogram, merged
 
 #: The operations in the order of the output, with their names in a sentence.
 OPERATIONS: Mapping[str, str] = {

@@ -119,6 +119,18 @@ class TraceFilesystem:
             raise ParseError(f"{event}: {counts.faults[0]}")
         return counts.value
 
+    def clean(self) -> None:
+        """Removes what a killed measurement has left.
+
+        Raises:
+            ConfigError: it cannot be removed.
+        """
+        if self.has_leftover and not self.remove():
+            raise ConfigError(
+                "an earlier tracing instance of ssd-exporter cannot be removed",
+                f"end the programs that read {self.path}/instances",
+            )
+
     def remove(self) -> bool:
         """Removes the instance and the synthetic events. Returns True if nothing is left.
 

@@ -52,11 +52,7 @@ def run(
     try:
         found = measured_devices.find(sys_, proc, arguments.device)
         shown = _shown_devices(settings, found)
-        if tracing.has_leftover and not tracing.remove():
-            raise ConfigError(
-                "an earlier tracing instance of ssd-exporter cannot be removed",
-                f"end the programs that read {tracing.path}/instances",
-            )
+        tracing.clean()
         is_live = not (arguments.once or arguments.json) and sys.stdin.isatty() and out.isatty()
         watch = _watched if is_live else _quiet
         with TraceGuard(tracing.remove):
