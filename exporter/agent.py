@@ -31,7 +31,7 @@ from exporter.smart.polling.poller import Poller, PollingPlan, adopt_leftovers
 
 if TYPE_CHECKING:
     from exporter.latency.window_schedule import WindowPlan, WindowSchedule
-    from exporter.tail_latency.latency_document import LatencyDocument
+    from exporter.tails.latency_document import LatencyDocument
 
 log = logging.getLogger(__name__)
 
@@ -256,7 +256,7 @@ class Agent:
             self._unwritten.discard(address)
 
     def _write_latency(self, document: "LatencyDocument") -> None:
-        from exporter.tail_latency.latency_document import (  # noqa: PLC0415  see `_set_windows`
+        from exporter.tails.latency_document import (  # noqa: PLC0415  see `_set_windows`
             LATENCY_FILE,
             encoded,
         )

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from exporter.probe.probe_monitor import ProbeMonitor
     from exporter.programs.children import Children
     from exporter.smart.health_monitor import HealthMonitor
-    from exporter.tail_latency.latency_watch import LatencyWatch
+    from exporter.tails.latency_watch import LatencyWatch
     from exporter.wear.wear_history import WearHistory
 
 log = logging.getLogger(__name__)
@@ -289,7 +289,7 @@ class Monitor:
     def _new_latency_watch(self) -> "LatencyWatch | None":
         if not (self.settings.latency.enabled and self.settings.collector["latency"]):
             return None
-        from exporter.tail_latency.latency_watch import LatencyWatch  # noqa: PLC0415
+        from exporter.tails.latency_watch import LatencyWatch  # noqa: PLC0415
 
         return LatencyWatch(self.settings.smart.directory, self.clock)
 

@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "wear": {"drives", "runtime"},
     "smart": {"config", "drives", "linux", "programs", "runtime", "wear"},
     "io": {"config", "drives", "families", "linux", "runtime"},
-    "tail_latency": {"runtime", "smart.document_directory", "smart.polling.moment"},
+    "tails": {"runtime", "smart.document_directory", "smart.polling.moment"},
     "history": {"config", "io", "runtime"},
     "probe": {"config", "drives", "families", "io", "linux", "programs", "runtime"},
     # What people and Prometheus read.
@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "probe",
         "runtime",
         "smart",
-        "tail_latency",
+        "tails",
     },
     "web": {"metrics", "runtime"},
     "pages": {
@@ -56,23 +56,23 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("config", "io", "linux", "probe", "report", "runtime", "smart"),
     },
     "top": {"config", "io", "linux", "report.formatting", "runtime"},
-    "latency": {"linux", "programs", "report", "runtime", "tail_latency"},
+    "latency": {"linux", "programs", "report", "runtime", "tails"},
     "reading": {"drives", "families", "metrics", "report", "runtime", "smart"},
     # The privileged process: no network code, and the standard library only.
     "agent": {
         *("programs", "runtime", "smart.document_directory", "smart.polling.poll_document"),
         *("smart.polling.moment", "smart.polling.poller", "latency.window_schedule"),
-        "tail_latency.latency_document",
+        "tails.latency_document",
     },
     "commands": {
         *("", "agent", "capture", "config", "drives", "io.volume_models", "latency", "linux"),
         *("measurement", "probe", "programs", "reading", "report", "runtime", "smart", "top"),
-        *("tail_latency", "wear"),
+        *("tails", "wear"),
     },
     # The monitor and the daemon connect everything; the command line starts it.
     "monitor": {
         *("", "config", "drives", "families", "history", "io", "linux", "metrics", "probe"),
-        *("programs", "runtime", "smart", "tail_latency", "wear"),
+        *("programs", "runtime", "smart", "tails", "wear"),
     },
     "daemon": {
         *("", "config", "io", "metrics", "monitor", "pages.live_pages", "programs", "runtime"),

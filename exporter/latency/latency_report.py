@@ -14,7 +14,7 @@ from exporter.latency.request_summary import (
 from exporter.latency.request_window import RequestMeasurement
 from exporter.report.content import Chart, ChartLine, Report, Table
 from exporter.report.formatting import quantity
-from exporter.tail_latency.request_histogram import RequestHistogram
+from exporter.tails.request_histogram import RequestHistogram
 
 #: The number of points of a chart per decade of latency, and its lowest and highest latency.
 _POINTS_PER_DECADE = 4

@@ -11,7 +11,7 @@ from exporter.latency.populations import (
 )
 from exporter.latency.request_window import RequestMeasurement
 from exporter.report.formatting import quantity
-from exporter.tail_latency.request_histogram import RequestHistogram, merged
+from exporter.tails.request_histogram import RequestHistogram, merged
 
 #: The operations in the order of the output, with their names in a sentence.
 OPERATIONS: Mapping[str, str] = {

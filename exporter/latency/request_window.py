@@ -17,7 +17,7 @@ from exporter.latency import triggers
 from exporter.latency.trace_histogram import TraceCounts, by_operation
 from exporter.latency.triggers import Trigger
 from exporter.runtime.clock import Clock
-from exporter.tail_latency.request_histogram import RequestHistogram, merged
+from exporter.tails.request_histogram import RequestHistogram, merged
 
 #: Entries of each of the four maps of requests, in the first round and at most. A round that was
 #: full is followed by one with four times the entries.

@@ -281,7 +281,7 @@ def _locked(sys: Path, instances: Path) -> int:
         os.close(descriptor)
         raise ConfigError(
             f"{instances} is read-only",
-            "run the command outside a container or a unit with ProtectKernelTunables=",
+            "run it outside a container; a unit needs systemd/latency.conf (docs/latency.md)",
         )
     return descriptor
 

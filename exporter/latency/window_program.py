@@ -29,8 +29,8 @@ from exporter.latency.trace_guard import TraceGuard
 from exporter.latency.trace_instance import TraceFilesystem
 from exporter.runtime.clock import Clock, SystemClock
 from exporter.runtime.errors import ConfigError, SourceError
-from exporter.tail_latency.latency_bins import binned
-from exporter.tail_latency.latency_document import DeviceRequests, encoded_devices
+from exporter.tails.latency_bins import binned
+from exporter.tails.latency_document import DeviceRequests, encoded_devices
 
 #: The fewest entries of a map of the kernel.
 _LEAST_ENTRIES = 1 << 10

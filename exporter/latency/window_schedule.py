@@ -16,8 +16,8 @@ from exporter.programs.child import Finished
 from exporter.programs.children import Children
 from exporter.runtime.clock import Clock
 from exporter.runtime.errors import ParseError
-from exporter.tail_latency.latency_bins import total
-from exporter.tail_latency.latency_document import (
+from exporter.tails.latency_bins import total
+from exporter.tails.latency_document import (
     DeviceRequests,
     LatencyDocument,
     json_object,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from exporter.probe.probe_monitor import ProbeMonitor
     from exporter.probe.slc_results import SlcResult, SlcResultStore
     from exporter.smart.health_monitor import HealthMonitor
-    from exporter.tail_latency.latency_watch import LatencyWatch
+    from exporter.tails.latency_watch import LatencyWatch
 
 #: Returns the samples of a collector. It may raise an exception; see `CollectorStatus.collect`.
 Collect = Callable[[], Parsed[Sequence[Sample | SampleBlock]]]

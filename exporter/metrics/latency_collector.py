@@ -6,8 +6,8 @@ from exporter.families import latency_families as metrics
 from exporter.families.desc import Buckets, Sample
 from exporter.metrics.collectors import Collect, Sources
 from exporter.runtime.errors import Parsed
-from exporter.tail_latency.latency_bins import sum_seconds, weights
-from exporter.tail_latency.latency_watch import RequestTotals
+from exporter.tails.latency_bins import sum_seconds, weights
+from exporter.tails.latency_watch import RequestTotals
 
 
 def new(sources: Sources) -> Collect | None:

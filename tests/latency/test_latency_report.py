@@ -12,7 +12,7 @@ from exporter.latency.latency_report import report
 from exporter.latency.request_summary import percentile, summaries
 from exporter.latency.request_window import RequestMeasurement
 from exporter.report import delivery
-from exporter.tail_latency.request_histogram import RequestHistogram
+from exporter.tails.request_histogram import RequestHistogram
 from exporter.top.spans import as_text
 from tests.latency.test_populations import counted
 

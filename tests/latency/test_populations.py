@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exporter.latency.populations import come_in_bursts, two_populations
 from exporter.latency.triggers import bucket_of
-from exporter.tail_latency.request_histogram import RequestBucket, RequestHistogram
+from exporter.tails.request_histogram import RequestBucket, RequestHistogram
 
 MS = 1e-3
 

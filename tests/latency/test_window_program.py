@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from exporter.latency.request_window import FULL_RATIO, MOST_ENTRIES
 from exporter.latency.window_program import entries, window
 from exporter.latency.window_schedule import WindowPlan, command_line
-from exporter.tail_latency.latency_bins import bin_of
-from exporter.tail_latency.latency_document import parse_devices
+from exporter.tails.latency_bins import bin_of
+from exporter.tails.latency_document import parse_devices
 from tests.duration import wait_until
 from tests.fakes import FakeClock
 from tests.latency.tracefs import CountingKernel, tracefs

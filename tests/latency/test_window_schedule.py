@@ -9,7 +9,7 @@ import pytest
 
 from exporter.latency.window_schedule import WindowPlan, WindowSchedule, command_line
 from exporter.programs.child import End, Finished
-from exporter.tail_latency.latency_document import DeviceRequests, LatencyDocument
+from exporter.tails.latency_document import DeviceRequests, LatencyDocument
 from tests.fakes import FakeChildren, FakeClock
 
 PLAN = WindowPlan(5, 60, 10_000, Path("/sys"), Path("/proc"))

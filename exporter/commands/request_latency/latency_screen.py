@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from exporter.latency.request_summary import OPERATIONS, PERCENTILES, DeviceSummary, percentile
 from exporter.report.formatting import quantity
-from exporter.tail_latency.request_histogram import RequestHistogram
+from exporter.tails.request_histogram import RequestHistogram
 from exporter.top.spans import Line, Span, Style, fitted, line
 
 #: The columns of a histogram per decade of latency, and the decades: from 1 µs to 10 s.

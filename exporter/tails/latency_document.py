@@ -12,7 +12,7 @@ from typing import Any
 
 from exporter.runtime.errors import ParseError
 from exporter.runtime.json_values import require_few_values
-from exporter.tail_latency.latency_bins import LAST_BIN
+from exporter.tails.latency_bins import LAST_BIN
 
 #: The name of the file in the directory of the agent.
 LATENCY_FILE = "latency.json"

@@ -11,14 +11,14 @@ from exporter.runtime.clock import Clock
 from exporter.runtime.errors import CommandError, ParseError, ReadError
 from exporter.smart.document_directory import DocumentWriter
 from exporter.smart.polling.moment import Moment
-from exporter.tail_latency.latency_bins import bin_of
-from exporter.tail_latency.latency_document import (
+from exporter.tails.latency_bins import bin_of
+from exporter.tails.latency_document import (
     LATENCY_FILE,
     DeviceRequests,
     LatencyDocument,
     encoded,
 )
-from exporter.tail_latency.latency_watch import LatencyWatch
+from exporter.tails.latency_watch import LatencyWatch
 from tests.fakes import FakeClock
 
 FAST, SLOW = bin_of(100_000), bin_of(40_000_000)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from exporter.families.latency_families import REQUEST_TIME
 from exporter.latency.triggers import bucket_of
-from exporter.tail_latency.latency_bins import (
+from exporter.tails.latency_bins import (
     LAST_BIN,
     as_histogram,
     bin_of,
@@ -20,7 +20,7 @@ from exporter.tail_latency.latency_bins import (
     unpacked,
     weights,
 )
-from exporter.tail_latency.request_histogram import RequestBucket, RequestHistogram
+from exporter.tails.request_histogram import RequestBucket, RequestHistogram
 
 latencies = st.integers(0, (1 << 63) - 1)
 some_bins = st.dictionaries(st.integers(0, LAST_BIN), st.integers(1, 1 << 40), max_size=30)

@@ -13,8 +13,8 @@ from exporter.runtime.clock import Clock
 from exporter.runtime.errors import CommandError, NotAvailable, Parsed, ReadError
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.polling.moment import Moment
-from exporter.tail_latency.latency_bins import Bins, increase, packed, total, unpacked
-from exporter.tail_latency.latency_document import (
+from exporter.tails.latency_bins import Bins, increase, packed, total, unpacked
+from exporter.tails.latency_document import (
     LATENCY_FILE,
     DeviceRequests,
     LatencyDocument,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.runtime.errors import ParseError
-from exporter.tail_latency.latency_document import (
+from exporter.tails.latency_document import (
     DeviceRequests,
     LatencyDocument,
     encoded,

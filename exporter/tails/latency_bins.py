@@ -8,7 +8,7 @@ wrong one. Bin 0 has all requests below 8.192 µs.
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 
-from exporter.tail_latency.request_histogram import RequestBucket, RequestHistogram
+from exporter.tails.request_histogram import RequestBucket, RequestHistogram
 
 #: The number of requests in each bin, keyed by bin.
 Bins = Mapping[int, int]
