@@ -4,7 +4,6 @@ A window begins at a random time within its period. At a fixed one, work that a 
 minute would always be measured, or never.
 """
 
-import math
 import os
 import sys
 from collections.abc import Callable
@@ -28,6 +27,9 @@ from exporter.tails.latency_document import (
 #: The time limit of the process, in addition to twice the window, in seconds. It may wait 5 s for
 #: another measurement, 2 s for slow requests, and 5 s to remove the instance.
 _MORE_SECONDS = 30.0
+
+#: A window usually ends this time after its duration, in seconds. Later it is checked this often.
+_CHECK_SECONDS = 1.0
 
 _KEY = "latency"
 
@@ -78,6 +80,7 @@ class WindowSchedule:
         self._children = children
         self._write = write
         self._is_running = False
+        self._expected_end = 0.0
         self._plan = plan
         now = clock.monotonic()
         self._document = LatencyDocument(
@@ -92,11 +95,11 @@ class WindowSchedule:
             self._set_period(self._clock.monotonic())
 
     def seconds_left(self) -> float:
-        """Returns the time until `step` has something to do. It notices the end of a window late.
-
-        A window that runs is not waited for: its result may be taken some seconds later.
-        """
-        return math.inf if self._is_running else max(0.0, self._start_at - self._clock.monotonic())
+        """Returns the time after which `step` should be called."""
+        now = self._clock.monotonic()
+        if self._is_running:
+            return max(_CHECK_SECONDS, self._expected_end - now)
+        return max(0.0, self._start_at - now)
 
     def step(self) -> None:
         """Takes the result of a window that has ended, and starts one that is due."""
@@ -111,6 +114,7 @@ class WindowSchedule:
             limit = 2 * plan.window_seconds + _MORE_SECONDS
             self._children.start(_KEY, command_line(plan), limit)
             self._is_running = True
+            self._expected_end = now + plan.window_seconds + _CHECK_SECONDS
 
     def close(self) -> None:
         """Ends a window. Its process removes the tracing instance."""
