@@ -59,7 +59,7 @@ def test_each_period_has_one_window_that_lies_within_it() -> None:
 
 def test_windows_are_added_up() -> None:
     its = Its([one_window(7), one_window(3), one_window(1, "sdb")])
-    its.run(185)
+    its.run(180)
     last = its.documents[-1]
     assert (3, 15.0, "") == (last.windows, last.observed_seconds, last.problem)
     assert {
@@ -85,7 +85,7 @@ def test_a_failed_window_has_a_reason_and_the_next_one_counts(
     failed: Finished | None, words: str
 ) -> None:
     its = Its([one_window(), failed, one_window()])
-    its.run(185)
+    its.run(180)
     first, second, third = its.documents
     assert words in second.problem
     assert (1, first.devices) == (second.windows, second.devices)
@@ -113,9 +113,13 @@ def test_after_a_pause_of_the_host_no_window_is_made_up_for() -> None:
 
 
 def test_reloaded_settings_keep_the_sums() -> None:
-    its = Its([one_window(), one_window()])
-    its.run(65)
+    its = Its([one_window()] * 4)
+    its.run(58)
     its.schedule.reconfigure(WindowPlan(2, 20, 100, Path("/sys"), Path("/proc")))
     its.run(25)
     assert command_line(PLAN) != list(its.children.ran[-1])
-    assert (2, 20) == (its.documents[-1].windows, its.documents[-1].period_seconds)
+    assert (20, len(its.documents)) == (
+        its.documents[-1].period_seconds,
+        its.documents[-1].windows,
+    )
+    assert 2 <= len(its.documents) <= 3
