@@ -115,9 +115,9 @@ TAIL_ROW = Row(
         ),
         timeline(
             "Was it measured?",
-            "Share of the last 10 minutes that was observed. If it is zero, nothing is known, which is not "
-            "the same as no slow request. Shortened: share of the windows that ended early, "
-            "because there were too many requests.",
+            "Share of the last 10 minutes that was observed. If it is zero, nothing is known, "
+            "which is not the same as no slow request. Shortened: share of the windows that ended "
+            "early, because there were too many requests.",
             "percentunit",
             Query(
                 _in_windows(q.of_host("ssd_disk_request_observed_seconds_total")),

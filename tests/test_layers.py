@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "web": {"metrics", "runtime"},
     "pages": {
         *("", "config", "drives", "history", "io", "linux", "metrics.collectors"),
-        *("metrics.negotiation", "probe", "runtime", "smart", "web.http_message"),
+        *("metrics.negotiation", "probe", "runtime", "smart", "tails", "web.http_message"),
     },
     # Commands, and what only they use.
     "report": {"runtime"},

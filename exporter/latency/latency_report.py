@@ -9,12 +9,11 @@ from exporter.latency.request_summary import (
     PERCENTILES,
     DeviceSummary,
     OperationSummary,
-    percentile,
 )
 from exporter.latency.request_window import RequestMeasurement
 from exporter.report.content import Chart, ChartLine, Report, Table
 from exporter.report.formatting import quantity
-from exporter.tails.request_histogram import RequestHistogram
+from exporter.tails.request_histogram import RequestHistogram, percentile
 
 #: The number of points of a chart per decade of latency, and its lowest and highest latency.
 _POINTS_PER_DECADE = 4

@@ -93,16 +93,6 @@ class DeviceSummary:
         return f"{self.name}: {'; '.join(parts)}."
 
 
-def percentile(histogram: RequestHistogram, share: float) -> float | None:
-    """Returns a percentile in seconds; None if no request is slower than it.
-
-    With 100 requests the percentile 99.9 would be that of the slowest request.
-    """
-    if histogram.count * (1 - share) < 1 - 1e-9:
-        return None
-    return histogram.percentile(share)
-
-
 def summaries(
     measured: RequestMeasurement, names: Mapping[str, str], chosen: Sequence[str] = ()
 ) -> tuple[DeviceSummary, ...]:

@@ -61,11 +61,14 @@ class HourOfRequests:
 
     bins: keyed by operation; those with requests.
     observed_seconds: how long requests were measured. windows: in this number of windows.
+    lost, unfinished: as in `DeviceRequests`.
     """
 
     bins: Mapping[str, Bins]
     observed_seconds: float
     windows: int
+    lost: int = 0
+    unfinished: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,8 @@ class _Step:
     windows: int
     observed_seconds: float
     bins: "Mapping[tuple[str, str], array[int]]"
+    lost: Mapping[str, int]
+    unfinished: Mapping[str, int]
 
 
 class LatencyWatch:
@@ -132,7 +137,11 @@ class LatencyWatch:
             for op in operations
         }
         return HourOfRequests(
-            bins, sum(step.observed_seconds for step in steps), sum(step.windows for step in steps)
+            bins,
+            sum(step.observed_seconds for step in steps),
+            sum(step.windows for step in steps),
+            sum(step.lost.get(device, 0) for step in steps),
+            sum(step.unfinished.get(device, 0) for step in steps),
         )
 
     def _add(self, document: LatencyDocument) -> None:
@@ -147,7 +156,8 @@ class LatencyWatch:
         if last is not None and new.windows:
             kept = {key: packed(bins) for key, bins in new.bins.items()}
             now = self._clock.monotonic()
-            self._steps.append(_Step(now, new.windows, new.observed_seconds, kept))
+            numbers = (_without_zeros(each) for each in (new.lost, new.unfinished))
+            self._steps.append(_Step(now, new.windows, new.observed_seconds, kept, *numbers))
         self.totals = _sum(before, new)
         self._last = document
 
@@ -183,14 +193,17 @@ def _sum(before: RequestTotals, new: RequestTotals) -> RequestTotals:
     keys = dict.fromkeys((*before.bins, *new.bins))
     return RequestTotals(
         {key: total((before.bins.get(key, {}), new.bins.get(key, {}))) for key in keys},
-        total_by_name(before.lost, new.lost),
-        total_by_name(before.unfinished, new.unfinished),
+        _total_by_name(before.lost, new.lost),
+        _total_by_name(before.unfinished, new.unfinished),
         before.windows + new.windows,
         before.shortened + new.shortened,
         before.observed_seconds + new.observed_seconds,
     )
 
 
-def total_by_name(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    """Returns the sum of two numbers of each device."""
+def _without_zeros(numbers: Mapping[str, int]) -> dict[str, int]:
+    return {name: number for name, number in numbers.items() if number}
+
+
+def _total_by_name(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
     return {name: one.get(name, 0) + other.get(name, 0) for name in dict.fromkeys((*one, *other))}

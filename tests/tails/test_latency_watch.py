@@ -113,6 +113,7 @@ def test_the_last_hour_begins_with_the_daemon_and_ends_after_an_hour(
     hour = watch.last_hour("sda")
     assert hour is not None
     assert {"read": {FAST: 60}} == hour.bins
+    assert (1, 0) == (hour.lost, hour.unfinished)
     clock.advance(1801)
     assert watch.last_hour("sda") is None
 
