@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from array import array
 
 #: Time between two readings of the document, in seconds.
-REFRESH_SECONDS = 10.0
+REFRESH_SECONDS = 5.0
 
 #: The time that `last_hour` covers, in seconds, and the most windows in it.
 KEPT_SECONDS = 3600.0
@@ -98,6 +98,8 @@ class LatencyWatch:
         self._reader = DocumentReader(directory)
         self._clock = clock
         self._last: LatencyDocument | None = None
+        #: True if a reading has found no document: the first one then has only new requests.
+        self._was_empty = False
         self._steps: deque[_Step] = deque(maxlen=_MOST_WINDOWS)
         self.totals: RequestTotals | None = None
 
@@ -112,6 +114,7 @@ class LatencyWatch:
         try:
             document = parse_latency_document(self._reader.read_file(LATENCY_FILE))
         except NotAvailable as e:
+            self._was_empty = True
             raise ReadError(f"{_NO_AGENT}: {directory} has no {LATENCY_FILE}") from e
         age = Moment.now(self._clock).seconds_since(
             Moment(document.at, document.monotonic, document.boot_id)
@@ -153,7 +156,7 @@ class LatencyWatch:
         new = _difference(base, document)
         before = self.totals or RequestTotals()
         # What the agent has measured before the start of the daemon may be older than an hour.
-        if last is not None and new.windows:
+        if (last is not None or self._was_empty) and new.windows:
             kept = {key: packed(bins) for key, bins in new.bins.items()}
             now = self._clock.monotonic()
             numbers = (_without_zeros(each) for each in (new.lost, new.unfinished))

@@ -118,6 +118,18 @@ def test_the_last_hour_begins_with_the_daemon_and_ends_after_an_hour(
     assert watch.last_hour("sda") is None
 
 
+def test_the_first_window_of_an_agent_that_starts_after_the_daemon_is_in_the_last_hour(
+    agent: Agent, watch: LatencyWatch
+) -> None:
+    with pytest.raises(ReadError):
+        watch.refresh()
+    agent.writes(1, 40)
+    watch.refresh()
+    hour = watch.last_hour("sda")
+    assert hour is not None
+    assert {"read": {FAST: 40}} == hour.bins
+
+
 def test_a_device_without_requests_was_observed(agent: Agent, watch: LatencyWatch) -> None:
     for windows in (1, 2):
         agent.writes(windows, 10)
