@@ -61,6 +61,7 @@ from exporter.smart import pysmart, second_opinion, smartctl
 from exporter.smart.inventory import Inventory
 from exporter.smart.polling import poll_document
 from exporter.smart.polling.log_answers import parse_log_answers
+from exporter.tails import latency_document
 from exporter.top import daemon_page
 from exporter.web import http_message, listen, web_config
 from tests.drives import reports
@@ -238,6 +239,7 @@ TARGETS: Mapping[str, Target] = {
     "history-periods": lambda data: history_block.decoded(data, None),
     "http-request": http_message.parse_request,
     "lane-rate": text(links.parse_lane_rate),
+    "latency-document": latency_document.parse_latency_document,
     "listen-address": text(listen.parse_address),
     "file-locks": text(locks.parse),
     "locks": text(lambda words: parse_flock_holder(words, 2049, 17)),
