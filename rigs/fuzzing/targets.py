@@ -379,6 +379,14 @@ EXAMPLES: Mapping[str, tuple[bytes, ...]] = {
     "web-config": (b"basic_auth_users:\n  a: $2b$04$x\ntls_server_config:\n  cert_file: a\n",),
     "poll-document": (b'{"version":1,"path":"/dev/sda","type":"sat","report":{"device":{}}}',),
     "heartbeat": (b'{"version":1,"at":1.0,"drives":[["/dev/sda","sat"]],"stuck":[]}',),
+    "latency-document": (
+        latency_document.encoded(
+            latency_document.LatencyDocument(
+                *("boot:1", 1.0, 1.0, "boot", 60.0),
+                devices={"sda": latency_document.DeviceRequests({"read": {1: 2}})},
+            )
+        ),
+    ),
     "state-file": (_SAVED,),
     "state-values": (_SAVED,),
     "probe-budget": (
