@@ -47,15 +47,17 @@ class TraceFilesystem:
         self._descriptor = descriptor
 
     @classmethod
-    def opened(cls, sys: Path) -> "TraceFilesystem":
-        """Returns tracefs, locked against other processes of this program. It may wait for 5 s.
+    def opened(cls, sys: Path, wait_seconds: float = _REMOVAL_SECONDS) -> "TraceFilesystem":
+        """Returns tracefs, locked against other processes of this program.
+
+        wait_seconds: how long another process may have the lock.
 
         Raises:
             ConfigError: tracefs is not mounted, cannot be used or is in use, or the kernel has no
                 hist triggers. The message says what to do.
         """
         path = _mounted(sys)
-        descriptor = _locked(sys, path / "instances")
+        descriptor = _locked(sys, path / "instances", wait_seconds)
         return cls(sys, path, descriptor)
 
     def close(self) -> None:
@@ -254,7 +256,7 @@ def _lacking(what: str) -> ConfigError:
     )
 
 
-def _locked(sys: Path, instances: Path) -> int:
+def _locked(sys: Path, instances: Path, wait_seconds: float) -> int:
     """Returns a descriptor of the directory of instances, which holds the lock.
 
     Raises:
@@ -268,7 +270,7 @@ def _locked(sys: Path, instances: Path) -> int:
         raise ConfigError(
             f"{instances} cannot be opened: {e.strerror}", "the kernel has no tracing instances"
         ) from e
-    until = time.monotonic() + _REMOVAL_SECONDS
+    until = time.monotonic() + wait_seconds
     while not lock(descriptor):
         if time.monotonic() >= until:
             os.close(descriptor)
