@@ -26,7 +26,7 @@ from exporter.tails.latency_document import (
 
 #: The time limit of the process, in addition to twice the window, in seconds. It may wait 5 s for
 #: another measurement, 2 s for slow requests, and 5 s to remove the instance.
-_MORE_SECONDS = 30.0
+_MORE_SECONDS = 60.0
 
 #: A window usually ends this time after its duration, in seconds. Later it is checked this often.
 _CHECK_SECONDS = 1.0

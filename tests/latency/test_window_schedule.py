@@ -78,7 +78,7 @@ def test_windows_are_added_up() -> None:
         (exited({"devices": {}}), "observed_seconds is not a number"),
         (exited({"devices": 1, "observed_seconds": 5}), "devices is not an object"),
         (Finished("", End.NOT_STARTED, message="python cannot be run"), "python cannot be run"),
-        (None, "it took over 40 s"),
+        (None, "it took over 70 s"),
     ],
 )
 def test_a_failed_window_has_a_reason_and_the_next_one_counts(
