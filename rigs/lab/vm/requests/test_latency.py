@@ -3,7 +3,6 @@
 import bisect
 import json
 import math
-import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -12,9 +11,7 @@ import pytest
 
 from exporter.latency.trace_histogram import operation
 from rigs.lab.vm import drives
-from rigs.lab.vm.host import CONFIG, Host, device, up
-from tests.end_to_end.page import Page
-from tests.unit_file import SYSTEMD
+from rigs.lab.vm.host import Host, device, up
 
 #: The delays of the devices, and how many of their blocks are read.
 _NULL_SECONDS, _NULL_READS = 0.002, 300
@@ -46,17 +43,6 @@ while kill -0 $guard 2>/dev/null; do sleep 0.1; done
 ls {_INSTANCES}; cat /sys/kernel/tracing/synthetic_events
 """
 
-
-#: The directory of drop-ins of the agent.
-_DROP_INS = "/etc/systemd/system/ssd-smart-agent.service.d"
-_WINDOWS = "[latency]\nenabled = true\nwindow_seconds = 4\nperiod_seconds = 10\n"
-#: Reads that the kernel does not answer itself.
-_LOAD = "while :; do dd if=/dev/{name} of=/dev/null bs=4k count=40 iflag=direct status=none; done"
-#: The bound of the bucket below the slow reads, in seconds: 2^28 ns.
-_BELOW_SLOW = "0.268435456"
-_UNITS = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}
-#: A slow read may take this much longer on a busy machine, in seconds.
-_SLACK_SECONDS = 1.0
 
 #: Serial number of the disk of scsi_debug.
 _SCSI_SERIAL = "20000"
@@ -154,54 +140,6 @@ def test_percentiles_are_those_of_the_single_requests_of_three_devices_at_once(h
     assert {"read", "sync_write", "flush"} == set(truth[scsi])
     # The flush of each fsync. The kernel may add none.
     assert _SCSI_READS == len(truth[scsi]["flush"])
-
-
-def test_the_collector_shows_the_tail_of_a_drive_and_leaves_nothing(host: Host) -> None:
-    """With the drop-in of the package, in the sandbox of the unit."""
-    host.set(drives.SOFT_SLOW, slow_read_every=_SLOW_EVERY, slow_read_seconds=_SLOW_SECONDS)
-    page = host.await_page(lambda page: up(page).get(drives.SOFT_SLOW) == 1)
-    name = device(page, drives.SOFT_SLOW)
-    run = host.machine.output
-    # The image of the machine has no documents, and so no examples of the package.
-    run("mkdir", "-p", _DROP_INS)
-    host.machine.write(f"{_DROP_INS}/latency.conf", (SYSTEMD / "latency.conf").read_text())
-    host.machine.write("/etc/ssd-exporter/config.toml", CONFIG + _WINDOWS)
-    load = _LOAD.format(name=name)
-    run("systemd-run", "--unit=lab-load", "--collect", "/bin/sh", "-c", load)
-    run("systemctl", "daemon-reload")
-    run("systemctl", "restart", "ssd-smart-agent", "ssd-exporter")
-    labels = {"device": name, "op": "read"}
-
-    def has_tail(page: Page) -> bool:
-        below, counted = (
-            next((value for _, value in page.find(f"ssd_disk_request_seconds_{suffix}", **more)), 0)
-            for suffix, more in (
-                ("bucket", {**labels, "le": _BELOW_SLOW}),
-                ("count", labels),
-            )
-        )
-        return below < counted
-
-    page = host.await_page(has_tail)
-    assert 1 == page.value("ssd_collector_success", collector="latency")
-    assert 0 < page.value("ssd_disk_request_observed_seconds_total")
-    assert 1 <= page.value("ssd_disk_request_windows_total")
-    text = host.machine.guest.get(f"http://127.0.0.1:10177/drive/{name}").output
-    row = re.search(r'<th scope="row">reads</th>.*?</tr>', text)
-    assert row is not None, text
-    shown = re.findall(r"<b>([^<]+)</b>", row[0])
-    # The median is that of a fast read, and the maximum that of a delayed one.
-    median, *_, slowest = (float(text.split()[0]) * _UNITS[text.split()[1]] for text in shown)
-    assert median < _SLOW_SECONDS / 4
-    assert _SLOW_SECONDS <= slowest <= 9 / 8 * (_SLOW_SECONDS + _SLACK_SECONDS)
-    run("systemctl", "stop", "lab-load")
-    host.set(drives.SOFT_SLOW, slow_read_every=0)
-    host.machine.write("/etc/ssd-exporter/config.toml", CONFIG)
-    run("rm", "-r", _DROP_INS)
-    run("systemctl", "daemon-reload")
-    run("systemctl", "restart", "ssd-smart-agent", "ssd-exporter")
-    assert "" == run("ls", _INSTANCES)
-    assert "" == run("cat", "/sys/kernel/tracing/synthetic_events")
 
 
 def test_what_a_killed_measurement_leaves_is_removed_and_nothing_else(host: Host) -> None:
