@@ -16,7 +16,7 @@ from dashboards.builders.panel_parts import Panel, Query, Size
 from dashboards.builders.panels import value
 from dashboards.builders.tables import Column, Label, Rows, grid
 from dashboards.drive_health import SERIAL, WEAR, endurance, errors, eta, inside
-from dashboards.drive_io import BEFORE_ROW, IO_ROW, PROBE_ROW
+from dashboards.drive_io import BEFORE_ROW, IO_ROW, PROBE_ROW, TAIL_ROW
 from dashboards.drive_place import PLACE_ROW
 from dashboards.state import drive_state
 
@@ -240,6 +240,7 @@ DASHBOARD = Dashboard(
         Row("Errors", errors()),
         Row("Inside the drive", inside(), is_collapsed=True),
         IO_ROW,
+        TAIL_ROW,
         BEFORE_ROW,
         PROBE_ROW,
         PLACE_ROW,

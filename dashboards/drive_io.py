@@ -4,7 +4,7 @@ from dashboards.builders import promql as q
 from dashboards.builders import thresholds as t
 from dashboards.builders.frame import Row
 from dashboards.builders.panel_parts import DRIVE, THIRD, Query, Size
-from dashboards.builders.panels import scatter, timeline
+from dashboards.builders.panels import buckets, scatter, timeline
 from dashboards.builders.tables import Column, Label, Rows, grid
 
 
@@ -65,6 +65,70 @@ IO_ROW = Row(
             size=THIRD,
         ),
     ),
+)
+
+#: There is one window in a minute, at a random time. A shorter range would have none at times.
+_WINDOWS = "10m"
+
+
+def _in_windows(counter: str) -> str:
+    return f"rate({counter}[{_WINDOWS}])"
+
+
+def _slowest(share: float) -> str:
+    """The quantile of single requests, by drive and operation."""
+    family = "ssd_disk_request_seconds"
+    labels = "cluster, job, instance, device, op"
+    classic = f"sum by ({labels}, le) ({_in_windows(q.of_drive(f'{family}_bucket'))})"
+    native = f"sum by ({labels}) ({_in_windows(q.of_drive(family))})"
+    either = f"histogram_quantile({share:g}, {classic}) or histogram_quantile({share:g}, {native})"
+    # The comparison drops NaN, which is the result without requests.
+    return f"(({either}) >= 0)"
+
+
+_SHORTENED = _in_windows(q.of_host("ssd_disk_request_windows_shortened_total"))
+_ALL_WINDOWS = _in_windows(q.of_host("ssd_disk_request_windows_total"))
+_NOT_MEASURED = "the collector latency is disabled"
+
+TAIL_ROW = Row(
+    "Latency of single requests",
+    (
+        buckets(
+            "Latency of single requests",
+            "Colour intensity: number of requests, from the issue to the driver until the "
+            "completion. Measured in windows of some seconds. A band far above the others is a "
+            "population of slow requests.",
+            "s",
+            q.distribution(q.of_drive("ssd_disk_request_seconds")),
+            size=THIRD,
+            nothing=_NOT_MEASURED,
+        ),
+        timeline(
+            "The slowest requests: p99 and p99.9",
+            "Of the requests in the windows of the last 10 minutes. A commit waits for its "
+            "slowest request, which the mean does not show.",
+            "s",
+            Query(_slowest(0.99), f"p99 {{{{op}}}} {DRIVE}"),
+            Query(_slowest(0.999), f"p99.9 {{{{op}}}} {DRIVE}"),
+            size=THIRD,
+            nothing=_NOT_MEASURED,
+        ),
+        timeline(
+            "Was it measured?",
+            "Share of the last 10 minutes that was observed. If it is zero, nothing is known, "
+            "which is not the same as no slow request. Shortened: share of the windows that ended "
+            "early, because there were too many requests.",
+            "percentunit",
+            Query(
+                _in_windows(q.of_host("ssd_disk_request_observed_seconds_total")),
+                "observed {{instance}}",
+            ),
+            Query(f"{_SHORTENED} / ({_ALL_WINDOWS} > 0)", "shortened {{instance}}"),
+            size=THIRD,
+            nothing=_NOT_MEASURED,
+        ),
+    ),
+    is_collapsed=True,
 )
 
 BEFORE_ROW = Row(

@@ -6,6 +6,7 @@ reads it. It uses no network. It has the privilege to send any command to any dr
 this package; tests/test_layers.py lists them.
 """
 
+import contextlib
 import faulthandler
 import gc
 import logging
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from exporter.programs.children import SystemChildren
 from exporter.runtime import logs, service
@@ -23,8 +25,13 @@ from exporter.runtime.clock import SystemClock
 from exporter.runtime.errors import ConfigError
 from exporter.runtime.threads import lower_priority
 from exporter.smart.document_directory import DocumentWriter
+from exporter.smart.polling.moment import Moment
 from exporter.smart.polling.poll_document import HEARTBEAT_SECONDS, Heartbeat, PollDocument
 from exporter.smart.polling.poller import Poller, PollingPlan, adopt_leftovers
+
+if TYPE_CHECKING:
+    from exporter.latency.window_schedule import WindowPlan, WindowSchedule
+    from exporter.tails.latency_document import LatencyDocument
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +50,7 @@ class AgentSettings:
     sysfs: the path of /sys.
     root: the path of the / that contains the device nodes.
     log_level, log_format: as in `LogSettings`.
+    latency: the windows in which single requests are measured; None: never.
     """
 
     plan: PollingPlan
@@ -51,6 +59,7 @@ class AgentSettings:
     root: Path
     log_level: str
     log_format: str
+    latency: "WindowPlan | None" = None
 
 
 class Agent:
@@ -75,6 +84,7 @@ class Agent:
         self._clock = SystemClock()
         self._children = SystemChildren(self._clock)
         self._poller = self._new_poller()
+        self._windows: WindowSchedule | None = None
 
     def run(self) -> None:
         """Polls the drives until SIGTERM or SIGINT. SIGHUP reloads the settings.
@@ -89,18 +99,24 @@ class Agent:
         adopt_leftovers(self._children, self._settings.plan.program)
         log.info("ssd-exporter smart-agent polls the drives; it writes to %s", self._directory)
         self._list_drives()
+        self._set_windows()
         service.notify("READY=1", "STATUS=polling the drives")
         seconds = min(HEARTBEAT_SECONDS, (service.watchdog_seconds() or math.inf) / 3)
         while not self._stopping:
             if self._reloading:
                 self._reload()
                 continue
-            self._poller.step(seconds)
+            windows = self._windows
+            self._poller.step(min(seconds, windows.seconds_left()) if windows else seconds)
+            if windows is not None:
+                windows.step()
             service.notify("WATCHDOG=1")
         # SIGHUP is blocked. When Python exits, it restores the default action of SIGHUP, which
         # would end the process with a wrong exit status.
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
         self._poller.close()
+        if self._windows is not None:
+            self._windows.close()
         service.notify("STOPPING=1")
 
     @property
@@ -117,6 +133,23 @@ class Agent:
             on_document=self._write,
             on_heartbeat=self._write_heartbeat,
         )
+
+    def _set_windows(self) -> None:
+        """Starts, changes or ends the windows of single requests, as the settings say."""
+        plan, windows = self._settings.latency, self._windows
+        if windows is not None and plan is None:
+            windows.close()
+            self._windows = None
+        elif windows is not None and plan is not None:
+            windows.reconfigure(plan)
+        elif plan is not None:
+            # Imported only if it is used, because the agent's memory is limited.
+            from exporter.latency.window_schedule import WindowSchedule  # noqa: PLC0415
+
+            children, boot_id = SystemChildren(self._clock), Moment.now(self._clock).boot_id
+            self._windows = WindowSchedule(
+                plan, self._clock, children, boot_id, self._write_latency
+            )
 
     def _list_drives(self) -> None:
         """Starts the first scan and writes the first heartbeat, without waiting for a drive.
@@ -163,6 +196,7 @@ class Agent:
         gc.collect()
         log.info("settings reloaded; documents are written to %s", self._directory)
         self._list_drives()
+        self._set_windows()
         service.notify("READY=1", "STATUS=polling the drives")
 
     def _writer_for(self, directory: Path) -> DocumentWriter:
@@ -220,6 +254,17 @@ class Agent:
             if self._unwritten == {address}:
                 log.info("%s can be written again", self._directory)
             self._unwritten.discard(address)
+
+    def _write_latency(self, document: "LatencyDocument") -> None:
+        from exporter.tails.latency_document import (  # noqa: PLC0415  see `_set_windows`
+            LATENCY_FILE,
+            encoded,
+        )
+
+        # An error is reported by the heartbeat, which is written to the same directory. The next
+        # document has the same sums.
+        with contextlib.suppress(OSError):
+            self._writer.write_file(LATENCY_FILE, encoded(document))
 
 
 def run(settings: AgentSettings, read_settings: Callable[[], AgentSettings]) -> None:

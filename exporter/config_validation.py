@@ -50,6 +50,9 @@ _BOUNDS: Sequence[tuple[str, float, float, str]] = (
     ("cgroup", 0, 50, "services"),
     ("history", 1, 31, "days"),
     ("history", 1, 12, "months"),
+    ("latency", 1, 30, "window_seconds"),
+    ("latency", 10, 3600, "period_seconds"),
+    ("latency", 100, 20_000, "max_requests_per_second"),
     ("smart", 10, _DAY_SECONDS, "nvme_interval_seconds interval_seconds"),
     ("smart", 10, 3600, "nvme_log_interval_seconds"),
     ("smart", 1, 600, "timeout_seconds"),
@@ -356,6 +359,8 @@ def _check_bounds(settings: Settings) -> None:
             )
             for dotted, number in numbers.items():
                 _between(dotted, number, minimum, maximum)
+    latency = settings.latency
+    _between("latency.window_seconds", latency.window_seconds, 1, latency.period_seconds / 2)
     hang, baseline = settings.rules.partial_hang, settings.rules.baseline
     _between("rules.partial_hang.intervals", hang.intervals, hang.first_intervals, 100)
     _between("rules.baseline.memory", baseline.memory, baseline.observations, 1e9)

@@ -212,11 +212,9 @@ class _Threads:
             _MIN_SURVEY_INTERVAL_SECONDS,
         )
         self._saving = PeriodicThread("state", self._save, lambda: _SAVE_INTERVAL_SECONDS, clock)
-        # The results of write cache probes change rarely: after a probe that a person starts, or
-        # once a week. So they are read less often than the topology.
-        self._refreshing_slc = PeriodicThread(
-            "slc", monitor.refresh_slc, lambda: 2 * monitor.settings.survey.interval_seconds, clock
-        )
+        self._reading = [
+            PeriodicThread(name, read, seconds, clock) for name, read, seconds in monitor.readings()
+        ]
         self._watching_services = PeriodicThread(
             "services", self._watch_services, lambda: monitor.services.refresh_seconds, clock
         )
@@ -254,9 +252,9 @@ class _Threads:
             periodic.start()
         # The topology is known now, so the first reading is the base of the second one.
         self._watching_services.trigger()
-        if self._monitor.slc is not None:
-            self._refreshing_slc.start()
-            self._refreshing_slc.trigger()
+        for reading in self._reading:
+            reading.start()
+            reading.trigger()
         for thread in self._health_threads:
             thread.start()
         # The state is saved at once. If this run is killed, the next start detects that from the

@@ -6,7 +6,7 @@ starts no thread and opens no socket; `exporter.daemon` does both.
 
 import logging
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from exporter.probe.probe_monitor import ProbeMonitor
     from exporter.programs.children import Children
     from exporter.smart.health_monitor import HealthMonitor
+    from exporter.tails.latency_watch import LatencyWatch
     from exporter.wear.wear_history import WearHistory
 
 log = logging.getLogger(__name__)
@@ -66,6 +67,7 @@ class Monitor:
     probe: runs scheduled probes; None if they are disabled.
     slc: reads the results of write cache probes; None if the collector `probe` is disabled or if
         there is no state directory.
+    latency: the latency of single requests, from the agent; None if the settings do not enable it.
     """
 
     def __init__(
@@ -132,6 +134,7 @@ class Monitor:
         self.slc = (
             SlcResultStore(state_directory) if is_enabled["probe"] and state_directory else None
         )
+        self.latency = self._new_latency_watch()
         # In the order of COLLECTORS, and not in that of the configuration file.
         names = [name for name in COLLECTORS if is_enabled[name]]
         self._collectors = collectors.load(self, names)
@@ -146,8 +149,8 @@ class Monitor:
     def reconfigure(self, settings: Settings) -> None:
         """Apply reloaded settings. Counters and baselines are kept.
 
-        Changes of paths, addresses, collectors, probes, the state directory and the history are
-        ignored, because they require a restart.
+        Changes of paths, addresses, collectors, probes, the state directory, the history and the
+        latency are ignored, because they require a restart.
         """
         old = self.settings
         settings = replace(
@@ -156,6 +159,7 @@ class Monitor:
             web=old.web,
             state=old.state,
             history=old.history,
+            latency=old.latency,
             collector=old.collector,
             probe=old.probe,
         )
@@ -173,6 +177,20 @@ class Monitor:
         self.settings = self.survey.settings = settings
         if self.health is not None:
             self.health.reconfigure(settings)
+
+    def readings(self) -> Iterator[tuple[str, Callable[[], None], Callable[[], float]]]:
+        """Yields what must be read regularly on a thread: a name, the function, the interval."""
+        # The results of write cache probes change rarely: after a probe that a person starts, or
+        # once a week. So they are read less often than the topology.
+        if self.slc is not None:
+            yield "slc", self.refresh_slc, lambda: 2 * self.settings.survey.interval_seconds
+        if (latency := self.latency) is not None:
+            yield "latency", self.refresh_latency, lambda: latency.refresh_seconds
+
+    def refresh_latency(self) -> None:
+        """Read what the agent has measured of single requests."""
+        if self.latency is not None:
+            self.collector_status.collect("latency", "read", self.latency.refresh)
 
     def refresh_slc(self) -> None:
         """Read the results of write cache probes from their files. This may block on a disk."""
@@ -267,6 +285,13 @@ class Monitor:
         from exporter.history.io_history import IoHistory  # noqa: PLC0415
 
         return IoHistory(state_directory, settings.history, self.sampler, self.events)
+
+    def _new_latency_watch(self) -> "LatencyWatch | None":
+        if not (self.settings.latency.enabled and self.settings.collector["latency"]):
+            return None
+        from exporter.tails.latency_watch import LatencyWatch  # noqa: PLC0415
+
+        return LatencyWatch(self.settings.smart.directory, self.clock)
 
     def _new_health_monitor(
         self, children: "Callable[[], Children]", history: "Callable[[], WearHistory] | None"

@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "wear": {"drives", "runtime"},
     "smart": {"config", "drives", "linux", "programs", "runtime", "wear"},
     "io": {"config", "drives", "families", "linux", "runtime"},
+    "tails": {"runtime", "smart.document_directory", "smart.polling.moment"},
     "history": {"config", "io", "runtime"},
     "probe": {"config", "drives", "families", "io", "linux", "programs", "runtime"},
     # What people and Prometheus read.
@@ -41,11 +42,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         "probe",
         "runtime",
         "smart",
+        "tails",
     },
     "web": {"metrics", "runtime"},
     "pages": {
         *("", "config", "drives", "history", "io", "linux", "metrics.collectors"),
-        *("metrics.negotiation", "probe", "runtime", "smart", "web.http_message"),
+        *("metrics.negotiation", "probe", "runtime", "smart", "tails", "web.http_message"),
     },
     # Commands, and what only they use.
     "report": {"runtime"},
@@ -54,22 +56,23 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("config", "io", "linux", "probe", "report", "runtime", "smart"),
     },
     "top": {"config", "io", "linux", "report.formatting", "runtime"},
-    "latency": {"linux", "report", "runtime"},
+    "latency": {"linux", "programs", "report", "runtime", "tails"},
     "reading": {"drives", "families", "metrics", "report", "runtime", "smart"},
     # The privileged process: no network code, and the standard library only.
     "agent": {
         *("programs", "runtime", "smart.document_directory", "smart.polling.poll_document"),
-        "smart.polling.poller",
+        *("smart.polling.moment", "smart.polling.poller", "latency.window_schedule"),
+        "tails.latency_document",
     },
     "commands": {
         *("", "agent", "capture", "config", "drives", "io.volume_models", "latency", "linux"),
         *("measurement", "probe", "programs", "reading", "report", "runtime", "smart", "top"),
-        "wear",
+        *("tails", "wear"),
     },
     # The monitor and the daemon connect everything; the command line starts it.
     "monitor": {
         *("", "config", "drives", "families", "history", "io", "linux", "metrics", "probe"),
-        *("programs", "runtime", "smart", "wear"),
+        *("programs", "runtime", "smart", "tails", "wear"),
     },
     "daemon": {
         *("", "config", "io", "metrics", "monitor", "pages.live_pages", "programs", "runtime"),

@@ -2,12 +2,16 @@
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from exporter import agent
 from exporter.agent import AgentSettings
 from exporter.commands.registry import Command
 from exporter.config.settings import Settings
 from exporter.smart import polling_plan
+
+if TYPE_CHECKING:
+    from exporter.latency.window_schedule import WindowPlan
 
 
 def _add_arguments(p: argparse.ArgumentParser) -> None:
@@ -35,6 +39,23 @@ def _agent_settings(settings: Settings) -> AgentSettings:
         root=settings.path.rootfs,
         log_level=settings.log.level,
         log_format=settings.log.format,
+        latency=_window_plan(settings),
+    )
+
+
+def _window_plan(settings: Settings) -> "WindowPlan | None":
+    latency = settings.latency
+    if not latency.enabled:
+        return None
+    # Imported only if it is used, because the agent's memory is limited.
+    from exporter.latency.window_schedule import WindowPlan  # noqa: PLC0415
+
+    return WindowPlan(
+        latency.window_seconds,
+        latency.period_seconds,
+        int(latency.max_requests_per_second * latency.window_seconds),
+        sys=settings.path.sysfs,
+        proc=settings.path.procfs,
     )
 
 

@@ -16,6 +16,7 @@ from exporter.config.disk_rules import DiskRules
 from exporter.config.drive_class import DriveClass, VolumeType
 from exporter.config.gate_rules import GateRules
 from exporter.config.history_settings import HistorySettings, LinkSettings
+from exporter.config.latency_settings import LatencySettings
 from exporter.config.profiles import ON_BY_DEFAULT, ProfileSettings
 from exporter.runtime.errors import ConfigError
 
@@ -33,6 +34,7 @@ COLLECTORS: Mapping[str, bool] = {
     "smart": True,
     "process": True,
     "probe": True,
+    "latency": True,
 }
 
 #: Matches the block devices that are excluded by default: partitions, RAM disks, loop and floppy
@@ -330,6 +332,7 @@ class Settings:
     smart: SmartSettings = field(default_factory=SmartSettings)
     probe: ProbeSettings = field(default_factory=ProbeSettings)
     history: HistorySettings = field(default_factory=HistorySettings)
+    latency: LatencySettings = field(default_factory=LatencySettings)
     links: LinkSettings = field(default_factory=LinkSettings)
     rules: DiskRules = field(default_factory=DiskRules)
     state: StateSettings = field(default_factory=StateSettings)

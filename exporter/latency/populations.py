@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from exporter.latency.request_histogram import RequestHistogram
+from exporter.tails.request_histogram import RequestHistogram
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from exporter.latency.populations import (
     come_in_bursts,
     two_populations,
 )
-from exporter.latency.request_histogram import RequestHistogram, merged
 from exporter.latency.request_window import RequestMeasurement
 from exporter.report.formatting import quantity
+from exporter.tails.request_histogram import RequestHistogram, merged
 
 #: The operations in the order of the output, with their names in a sentence.
 OPERATIONS: Mapping[str, str] = {
@@ -91,16 +91,6 @@ class DeviceSummary:
                 else "no separate population of slow requests"
             )
         return f"{self.name}: {'; '.join(parts)}."
-
-
-def percentile(histogram: RequestHistogram, share: float) -> float | None:
-    """Returns a percentile in seconds; None if no request is slower than it.
-
-    With 100 requests the percentile 99.9 would be that of the slowest request.
-    """
-    if histogram.count * (1 - share) < 1 - 1e-9:
-        return None
-    return histogram.percentile(share)
 
 
 def summaries(

@@ -14,17 +14,17 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from exporter.latency import triggers
-from exporter.latency.request_histogram import RequestHistogram, merged
 from exporter.latency.trace_histogram import TraceCounts, by_operation
 from exporter.latency.triggers import Trigger
 from exporter.runtime.clock import Clock
+from exporter.tails.request_histogram import RequestHistogram, merged
 
 #: Entries of each of the four maps of requests, in the first round and at most. A round that was
 #: full is followed by one with four times the entries.
 FIRST_ENTRIES, MOST_ENTRIES = 1 << 12, 1 << 15
 
 #: A round ends when it has this many requests per entry: the next reading may be late.
-_FULL_RATIO = 0.7
+FULL_RATIO = 0.7
 
 #: A measurement ends after this multiple of its duration, also if much of it was spent between
 #: rounds.
@@ -103,12 +103,14 @@ def measure(
     seconds: float,
     *,
     devices: Sequence[int] = (),
+    entries: int = FIRST_ENTRIES,
     in_flight: Callable[[], Mapping[str, int]] = dict,
     on_reading: Callable[[RequestMeasurement, float], bool] = lambda _measured, _share: True,
 ) -> RequestMeasurement:
     """Measures the requests of some seconds and returns the result.
 
     devices: the measured devices, as numbers of the kernel's type dev_t; empty for all.
+    entries: the number of entries of each map of requests in the first round, a power of two.
     in_flight: returns the number of requests in flight, keyed by device number.
     on_reading: called with what was measured so far and the finished share of the time. It returns
         False to end the measurement.
@@ -120,7 +122,7 @@ def measure(
     if not seconds > 0:
         raise ValueError(f"a measurement of {seconds} s")
     done: list[RequestMeasurement] = []
-    entries, goes_on, ends_at = FIRST_ENTRIES, True, 0.0
+    goes_on, ends_at = True, 0.0
 
     def shown(now: RequestMeasurement) -> bool:
         so_far = sums((*done, now))
@@ -184,7 +186,7 @@ class _Readings:
 
     def __init__(self, tracing: Tracing, entries: int) -> None:
         self.tracing = tracing
-        self._most = int(entries * _FULL_RATIO)
+        self._most = int(entries * FULL_RATIO)
         self._requests: dict[Key, RequestHistogram] = {}
         self._queued: dict[Key, RequestHistogram] = {}
         self._requeued: dict[Key, RequestHistogram] = {}

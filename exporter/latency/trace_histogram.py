@@ -19,9 +19,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from exporter.latency.request_histogram import RequestHistogram
 from exporter.linux import files
 from exporter.runtime.errors import Faults, Parsed, ParseError
+from exporter.tails.request_histogram import RequestHistogram
 
 _ROW = re.compile(
     r"\{ dev: +(\d{1,10})(?:, op: ([A-Z]{0,8}) *, lat: ~ (\d{1,20})-(\d{1,20}))? \}"

@@ -47,15 +47,17 @@ class TraceFilesystem:
         self._descriptor = descriptor
 
     @classmethod
-    def opened(cls, sys: Path) -> "TraceFilesystem":
-        """Returns tracefs, locked against other processes of this program. It may wait for 5 s.
+    def opened(cls, sys: Path, wait_seconds: float = _REMOVAL_SECONDS) -> "TraceFilesystem":
+        """Returns tracefs, locked against other processes of this program.
+
+        wait_seconds: how long another process may have the lock.
 
         Raises:
             ConfigError: tracefs is not mounted, cannot be used or is in use, or the kernel has no
                 hist triggers. The message says what to do.
         """
         path = _mounted(sys)
-        descriptor = _locked(sys, path / "instances")
+        descriptor = _locked(sys, path / "instances", wait_seconds)
         return cls(sys, path, descriptor)
 
     def close(self) -> None:
@@ -118,6 +120,18 @@ class TraceFilesystem:
         if counts.faults:
             raise ParseError(f"{event}: {counts.faults[0]}")
         return counts.value
+
+    def clean(self) -> None:
+        """Removes what a killed measurement has left.
+
+        Raises:
+            ConfigError: it cannot be removed.
+        """
+        if self.has_leftover and not self.remove():
+            raise ConfigError(
+                "an earlier tracing instance of ssd-exporter cannot be removed",
+                f"end the programs that read {self.path}/instances",
+            )
 
     def remove(self) -> bool:
         """Removes the instance and the synthetic events. Returns True if nothing is left.
@@ -242,7 +256,7 @@ def _lacking(what: str) -> ConfigError:
     )
 
 
-def _locked(sys: Path, instances: Path) -> int:
+def _locked(sys: Path, instances: Path, wait_seconds: float) -> int:
     """Returns a descriptor of the directory of instances, which holds the lock.
 
     Raises:
@@ -256,7 +270,7 @@ def _locked(sys: Path, instances: Path) -> int:
         raise ConfigError(
             f"{instances} cannot be opened: {e.strerror}", "the kernel has no tracing instances"
         ) from e
-    until = time.monotonic() + _REMOVAL_SECONDS
+    until = time.monotonic() + wait_seconds
     while not lock(descriptor):
         if time.monotonic() >= until:
             os.close(descriptor)
@@ -269,7 +283,7 @@ def _locked(sys: Path, instances: Path) -> int:
         os.close(descriptor)
         raise ConfigError(
             f"{instances} is read-only",
-            "run the command outside a container or a unit with ProtectKernelTunables=",
+            "run it outside a container; a unit needs systemd/latency.conf (docs/latency.md)",
         )
     return descriptor
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from exporter.probe.probe_monitor import ProbeMonitor
     from exporter.probe.slc_results import SlcResult, SlcResultStore
     from exporter.smart.health_monitor import HealthMonitor
+    from exporter.tails.latency_watch import LatencyWatch
 
 #: Returns the samples of a collector. It may raise an exception; see `CollectorStatus.collect`.
 Collect = Callable[[], Parsed[Sequence[Sample | SampleBlock]]]
@@ -51,6 +52,7 @@ class Sources(Protocol):
     slow_places: where the slow requests of a drive spent their time, keyed by device name.
     probe: the scheduled probes; None if they are disabled.
     slc: the results of write cache probes; None if they are not read.
+    latency: the latency of single requests; None if it is not measured.
     """
 
     settings: Settings
@@ -67,6 +69,7 @@ class Sources(Protocol):
     health: "HealthMonitor | None"
     probe: "ProbeMonitor | None"
     slc: "SlcResultStore | None"
+    latency: "LatencyWatch | None"
 
     @property
     def slow_places(self) -> "Mapping[str, SlowPlaces]":

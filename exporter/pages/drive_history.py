@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from exporter.io.drive_events import DriveEvent
 from exporter.metrics.collectors import Sources
 from exporter.pages.views import DriveView
 from exporter.probe.slc_results import SlcResult
+
+if TYPE_CHECKING:
+    from exporter.tails.latency_watch import HourOfRequests
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +34,14 @@ class DriveHistory:
     probes: the results of each probe profile.
     cache: the last result of a write cache probe; None if there is none.
     events: what happened to the drive in the last year, in the order of time.
+    requests: its single requests in the last hour; None if they were not measured.
     """
 
     wear: Sequence[tuple[float, float]] = ()
     probes: Sequence[ProbeRounds] = ()
     cache: SlcResult | None = None
     events: Sequence[DriveEvent] = ()
+    requests: "HourOfRequests | None" = None
 
 
 def read_history(sources: Sources, drive: DriveView) -> DriveHistory:
@@ -49,6 +54,7 @@ def read_history(sources: Sources, drive: DriveView) -> DriveHistory:
         probes=tuple(_probes(sources.probe_rounds(), facts.identity)),
         cache=sources.slc_results().get(facts.name),
         events=sources.events.of(facts.identity, facts.name),
+        requests=None if sources.latency is None else sources.latency.last_hour(facts.name),
     )
 
 

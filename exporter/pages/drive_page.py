@@ -52,6 +52,7 @@ def drive_page(
         (
             todo_table(drive.todos, with_heading=False),
             _now(view, drive, has_past=has_past) if past is None else past,
+            _requests(history),
             _wear(view, drive, history),
             _events(view, history),
             _probes(history),
@@ -77,6 +78,15 @@ def _now(view: HostView, drive: DriveView, *, has_past: bool) -> str:
     if has_past:
         note = f"{switch(drive.name, '')} {note}"
     return titled("nw", "Now", note, section(drive, view, 0))
+
+
+def _requests(history: DriveHistory) -> str:
+    if history.requests is None:
+        return ""
+    # Imported only if it is used, because the daemon's memory is limited.
+    from exporter.pages.request_table import request_section  # noqa: PLC0415
+
+    return request_section(history.requests)
 
 
 def _wear(view: HostView, drive: DriveView, history: DriveHistory) -> str:

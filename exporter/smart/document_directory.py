@@ -92,6 +92,14 @@ class DocumentWriter:
         if document.is_daily:
             self._write(file_name(document.path, document.type, is_daily=True), text)
 
+    def write_file(self, name: str, text: bytes) -> None:
+        """Atomically replaces another file of the directory. Its name must not begin as a drive's.
+
+        Raises:
+            OSError: as `write`.
+        """
+        self._write(name, text)
+
     def sweep(self, drives: set[tuple[str, str]]) -> None:
         """Removes the documents of all drives that are not in `drives`.
 
@@ -170,8 +178,18 @@ class DocumentReader:
             UntrustedDocument: the directory or the file is not trusted.
             ReadError: one of them cannot be read.
         """
+        return self.read_file(HEARTBEAT_FILE)
+
+    def read_file(self, name: str) -> bytes:
+        """Returns the contents of a file of the directory.
+
+        Raises:
+            NotAvailable: there is no directory or no such file.
+            UntrustedDocument: the directory or the file is not trusted.
+            ReadError: one of them cannot be read.
+        """
         with _Directory(self.directory) as directory:
-            return directory.read(HEARTBEAT_FILE)
+            return directory.read(name)
 
     def changed(self) -> Iterator[tuple[str, bytes | ReadError]]:
         """Yields the file name of each changed document with its contents or error.

@@ -28,6 +28,8 @@ ELSEWHERE = {
     *("ssd_smart_capacitor_health_ratio", "ssd_smart_end_to_end_errors_total"),
     *("ssd_smart_pcie_errors_total", "ssd_smart_thermal_throttling_events_total"),
     "ssd_smart_thermal_throttling_level",
+    *("ssd_disk_request_seconds", "ssd_disk_request_seconds_bucket"),
+    "ssd_disk_request_seconds_count",
 }
 
 

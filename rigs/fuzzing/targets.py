@@ -61,6 +61,7 @@ from exporter.smart import pysmart, second_opinion, smartctl
 from exporter.smart.inventory import Inventory
 from exporter.smart.polling import poll_document
 from exporter.smart.polling.log_answers import parse_log_answers
+from exporter.tails import latency_document
 from exporter.top import daemon_page
 from exporter.web import http_message, listen, web_config
 from tests.drives import reports
@@ -238,6 +239,7 @@ TARGETS: Mapping[str, Target] = {
     "history-periods": lambda data: history_block.decoded(data, None),
     "http-request": http_message.parse_request,
     "lane-rate": text(links.parse_lane_rate),
+    "latency-document": latency_document.parse_latency_document,
     "listen-address": text(listen.parse_address),
     "file-locks": text(locks.parse),
     "locks": text(lambda words: parse_flock_holder(words, 2049, 17)),
@@ -377,6 +379,14 @@ EXAMPLES: Mapping[str, tuple[bytes, ...]] = {
     "web-config": (b"basic_auth_users:\n  a: $2b$04$x\ntls_server_config:\n  cert_file: a\n",),
     "poll-document": (b'{"version":1,"path":"/dev/sda","type":"sat","report":{"device":{}}}',),
     "heartbeat": (b'{"version":1,"at":1.0,"drives":[["/dev/sda","sat"]],"stuck":[]}',),
+    "latency-document": (
+        latency_document.encoded(
+            latency_document.LatencyDocument(
+                *("boot:1", 1.0, 1.0, "boot", 60.0),
+                devices={"sda": latency_document.DeviceRequests({"read": {1: 2}})},
+            )
+        ),
+    ),
     "state-file": (_SAVED,),
     "state-values": (_SAVED,),
     "probe-budget": (

@@ -121,6 +121,9 @@ NOT_SIMULATED = {
     # Histograms that Prometheus has converted to native ones.
     "ssd_disk_read_await_seconds",
     "ssd_disk_write_await_seconds",
+    # The collector latency is off by default.
+    *("ssd_disk_request_seconds", "ssd_disk_request_seconds_bucket"),
+    "ssd_disk_request_seconds_count",
     "ssd_slc_burst_bytes_per_second",
     "ssd_slc_falloff_ratio",
     "ssd_disk_write_falloff_last_ratio",

@@ -153,6 +153,8 @@ WITHOUT_PANEL = {
     "ssd_ata_attribute_failed": "the page of the drive and ssd-exporter check list the attributes",
     "ssd_smart_exit_bit": "the states behind the bits have panels",
     "ssd_smart_poll_duration_seconds": "for the search for a slow drive; failed polls have a panel",
+    "ssd_disk_request_lost_total": "the page of the drive has it",
+    "ssd_disk_request_unfinished_total": "the page of the drive has it",
     "ssd_disk_io_now": "a momentary value; ssd_disk_queue_depth contains every second",
     "ssd_disk_io_time_weighted_seconds_total": "older kernels count too little",
     "ssd_disk_discards_merged_total": "for comparison with node_exporter",

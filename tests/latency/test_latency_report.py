@@ -9,10 +9,10 @@ import pytest
 from exporter.cli import main
 from exporter.commands.request_latency.latency_screen import bars, screen
 from exporter.latency.latency_report import report
-from exporter.latency.request_histogram import RequestHistogram
-from exporter.latency.request_summary import percentile, summaries
+from exporter.latency.request_summary import summaries
 from exporter.latency.request_window import RequestMeasurement
 from exporter.report import delivery
+from exporter.tails.request_histogram import RequestHistogram, percentile
 from exporter.top.spans import as_text
 from tests.latency.test_populations import counted
 

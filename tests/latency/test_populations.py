@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.latency.populations import come_in_bursts, two_populations
-from exporter.latency.request_histogram import RequestBucket, RequestHistogram
 from exporter.latency.triggers import bucket_of
+from exporter.tails.request_histogram import RequestBucket, RequestHistogram
 
 MS = 1e-3
 

@@ -75,7 +75,7 @@ UNITLESS = {
 COUNTED = re.compile(
     r"_(completed|merged|requests|errors|timeouts|dropped|times_squeezed|samples|gaps|softirqs"
     r"|softirqs_by_cpu|events|polls|runs|skipped|sectors|failures|entries|cycles|shutdowns"
-    r"|writes)_total$"
+    r"|writes|lost|unfinished|windows|windows_shortened)_total$"
 )
 
 LABELS = {

@@ -182,6 +182,7 @@ def test_files_are_at_conventional_paths(installed: Root) -> None:
         "/usr/share/bash-completion/completions/ssd-exporter",
         "/usr/share/doc/ssd-exporter/README.md",
         "/usr/share/doc/ssd-exporter/docs/settings.md",
+        "/usr/share/doc/ssd-exporter/examples/latency.conf",
         "/usr/share/doc/ssd-exporter/examples/probe.conf",
         "/usr/share/ssd-exporter/alerts/smart.yml",
         "/usr/share/ssd-exporter/alerts/runbooks/SSDDriveFailing.md",

@@ -90,6 +90,7 @@ def test_all_files_are_installed(stage: Path, prefix: Path) -> None:
         "lib/tmpfiles.d/ssd-exporter.conf",
         "share/bash-completion/completions/ssd-exporter",
         "share/doc/ssd-exporter/README.md",
+        "share/doc/ssd-exporter/examples/latency.conf",
         "share/doc/ssd-exporter/examples/probe.conf",
         "share/doc/ssd-exporter/examples/ssd-exporter-textfile.service",
         "share/doc/ssd-exporter/examples/ssd-exporter-textfile.timer",

@@ -76,7 +76,22 @@ def test_the_exposure_is_low(unit: str) -> None:
     assert float(exposure[1]) <= MAX_EXPOSURE[unit], done.stdout
 
 
-@pytest.mark.parametrize("unit", [*UNITS, "probe.conf"])
+def test_the_drop_in_of_the_latency_does_not_raise_the_exposure(tmp_path: Path) -> None:
+    agent = UNITS[1]
+    added = [line for line in lines("latency.conf") if line.startswith("ReadWritePaths=")]
+    text = (SYSTEMD / agent).read_text().replace("[Install]", "\n".join([*added, "", "[Install]"]))
+    (tmp_path / agent).write_text(text)
+    done = analyze("security", "--offline=true", "--no-pager", str(tmp_path / agent))
+    exposure = re.search(r"Overall exposure level for \S+: ([\d.]+) ", done.stdout)
+    assert exposure is not None, done.stderr
+    assert float(exposure[1]) <= MAX_EXPOSURE[agent], done.stdout
+    # Everything else of /sys stays read-only.
+    assert ["yes"] == values(agent, "ProtectKernelTunables")
+    places = "/sys/kernel/tracing/instances", "/sys/kernel/tracing/synthetic_events"
+    assert [" ".join(f"-{place}" for place in places)] == values("latency.conf", "ReadWritePaths")
+
+
+@pytest.mark.parametrize("unit", [*UNITS, "latency.conf", "probe.conf"])
 def test_restrictions_have_comments(unit: str) -> None:
     """The comment is directly above, or above a line with the same key or comment."""
     above = ""

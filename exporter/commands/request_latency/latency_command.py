@@ -35,6 +35,10 @@ from exporter.top.spans import as_text
 _LEAST_SECONDS, _MOST_SECONDS = 1.0, 3600.0
 _DEFAULT_SECONDS = 10.0
 
+#: The time to wait for another measurement, in seconds. A window of the collector takes less if
+#: `latency.window_seconds` is at most 10.
+_WAIT_SECONDS = 15.0
+
 _SIGNAL_STATUS = 128
 
 
@@ -52,11 +56,7 @@ def run(
     try:
         found = measured_devices.find(sys_, proc, arguments.device)
         shown = _shown_devices(settings, found)
-        if tracing.has_leftover and not tracing.remove():
-            raise ConfigError(
-                "an earlier tracing instance of ssd-exporter cannot be removed",
-                f"end the programs that read {tracing.path}/instances",
-            )
+        tracing.clean()
         is_live = not (arguments.once or arguments.json) and sys.stdin.isatty() and out.isatty()
         watch = _watched if is_live else _quiet
         with TraceGuard(tracing.remove):
@@ -170,7 +170,7 @@ def _run(settings: Settings, arguments: argparse.Namespace) -> int:
             f"--seconds is {arguments.seconds:g}",
             f"use {_LEAST_SECONDS:g} to {_MOST_SECONDS:g}",
         )
-    tracing = TraceFilesystem.opened(settings.path.sysfs)
+    tracing = TraceFilesystem.opened(settings.path.sysfs, _WAIT_SECONDS)
     try:
         return run(settings, tracing, arguments, sys.stdout)
     finally:

@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.latency.request_histogram import RequestHistogram, merged
+from exporter.tails.request_histogram import RequestHistogram, merged
 
 WIDTH = 0.001
 

@@ -90,6 +90,16 @@ def merged(histograms: Iterable[RequestHistogram]) -> RequestHistogram:
     return RequestHistogram.from_counts(_counts(histograms))
 
 
+def percentile(histogram: RequestHistogram, share: float) -> float | None:
+    """Returns a percentile in seconds; None if no request is slower than it.
+
+    With 100 requests the percentile 99.9 would be that of the slowest request.
+    """
+    if histogram.count * (1 - share) < 1 - 1e-9:
+        return None
+    return histogram.percentile(share)
+
+
 def _counts(histograms: Iterable[RequestHistogram]) -> dict[tuple[float, float], int]:
     counts: dict[tuple[float, float], int] = {}
     for histogram in histograms:

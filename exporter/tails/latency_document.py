@@ -1,0 +1,211 @@
+"""The document in which the agent passes the latencies of requests to the daemon. Pure.
+
+All numbers are sums since the start of the agent. So a document that the daemon did not read costs
+nothing, and an agent that has started again is recognised by its `run`.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from exporter.runtime.errors import ParseError
+from exporter.runtime.json_values import require_few_values
+from exporter.tails.latency_bins import LAST_BIN
+
+#: The name of the file in the directory of the agent.
+LATENCY_FILE = "latency.json"
+
+#: The operations, in the order of the output. `exporter.latency.trace_histogram` finds them.
+OPERATIONS = ("read", "write", "sync_write", "flush", "discard", "other")
+
+_VERSION = 1
+
+#: The largest number of values that is parsed: 500 devices with 400 bins. The file has a limit of
+#: its own (`document_directory`).
+_MOST_VALUES = 400_000
+_MOST_DEVICES = 2000
+_MOST_TEXT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRequests:
+    """The requests of a device.
+
+    bins: the number of requests in each bin of latency, keyed by operation.
+    lost: those that were issued and whose completion was not matched.
+    unfinished: those that were still in flight two seconds after their window.
+    """
+
+    bins: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    lost: int = 0
+    unfinished: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyDocument:
+    """What the agent has measured since its start.
+
+    run: identifies the start of the agent.
+    at, monotonic, boot_id: the time of writing, as in `Moment`.
+    period_seconds: the time between two windows.
+    windows: the number of windows. observed_seconds: their duration, summed.
+    shortened: the number of windows that ended early, because there were too many requests.
+    problem: why the last window was not measured; empty if it was.
+    devices: keyed by device name.
+    """
+
+    run: str
+    at: float
+    monotonic: float
+    boot_id: str
+    period_seconds: float
+    windows: int = 0
+    observed_seconds: float = 0.0
+    shortened: int = 0
+    problem: str = ""
+    devices: Mapping[str, DeviceRequests] = field(default_factory=dict)
+
+
+def encoded(document: LatencyDocument) -> bytes:
+    """Returns the content of the file."""
+    values = {
+        "version": _VERSION,
+        "run": document.run,
+        "at": document.at,
+        "monotonic": document.monotonic,
+        "boot_id": document.boot_id,
+        "period_seconds": document.period_seconds,
+        "windows": document.windows,
+        "observed_seconds": document.observed_seconds,
+        "shortened": document.shortened,
+        "problem": document.problem[:_MOST_TEXT],
+        "devices": encoded_devices(document.devices),
+    }
+    return json.dumps(values, separators=(",", ":")).encode()
+
+
+def encoded_devices(devices: Mapping[str, DeviceRequests]) -> dict[str, Any]:
+    """Returns the requests of devices as JSON values."""
+    return {
+        name: {
+            "lost": each.lost,
+            "unfinished": each.unfinished,
+            "bins": {op: [*map(list, sorted(bins.items()))] for op, bins in each.bins.items()},
+        }
+        for name, each in devices.items()
+    }
+
+
+def parse_latency_document(text: bytes) -> LatencyDocument:
+    """Returns the document that a file contains.
+
+    Raises:
+        ParseError: it is none of this version, or a field has a wrong type or size.
+    """
+    values = json_object(text)
+    if values.get("version") != _VERSION:
+        raise ParseError(
+            f"latency: version {values.get('version')!r:.20}, not {_VERSION}:"
+            " the daemon and the smart-agent must have the same version"
+        )
+    return LatencyDocument(
+        run=_text(values, "run"),
+        at=seconds(values, "at"),
+        monotonic=seconds(values, "monotonic"),
+        boot_id=_text(values, "boot_id"),
+        period_seconds=seconds(values, "period_seconds"),
+        windows=count(values, "windows"),
+        observed_seconds=seconds(values, "observed_seconds"),
+        shortened=count(values, "shortened"),
+        problem=_text(values, "problem"),
+        devices=parse_devices(values.get("devices")),
+    )
+
+
+def json_object(text: bytes) -> dict[str, Any]:
+    """Returns the JSON object in a text.
+
+    Raises:
+        ParseError: it contains something else, or too many values.
+    """
+    try:
+        decoded = text.decode()
+        require_few_values(decoded, _MOST_VALUES)
+        values = json.loads(decoded)
+    # json raises these also for numbers of 5,000 digits and deeply nested lists.
+    except (ValueError, RecursionError) as e:
+        raise ParseError(f"latency: not JSON: {e}") from e
+    if not isinstance(values, dict):
+        raise ParseError("latency: not a JSON object")
+    return values
+
+
+def parse_devices(value: Any) -> dict[str, DeviceRequests]:
+    """Returns the requests of devices from JSON values.
+
+    Raises:
+        ParseError: a value has a wrong type or size.
+    """
+    if not isinstance(value, dict) or len(value) > _MOST_DEVICES:
+        raise ParseError("latency: devices is not an object, or too large")
+    found = {}
+    for name, each in value.items():
+        if not isinstance(each, dict) or not isinstance(each.get("bins"), dict):
+            raise ParseError("latency: a device has no bins")
+        bins = {op: _bins(pairs) for op, pairs in each["bins"].items() if op in OPERATIONS}
+        found[name[:_MOST_TEXT]] = DeviceRequests(
+            bins, count(each, "lost"), count(each, "unfinished")
+        )
+    return found
+
+
+def count(values: Mapping[str, Any], name: str) -> int:
+    """Returns a number of a JSON object that counts something.
+
+    Raises:
+        ParseError: it is missing, or no such number.
+    """
+    return _count(values.get(name), name)
+
+
+def seconds(values: Mapping[str, Any], name: str) -> float:
+    """Returns a time of a JSON object.
+
+    Raises:
+        ParseError: it is missing, or no time.
+    """
+    value = values.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ParseError(f"latency: {name} is not a number")
+    if not math.isfinite(value) or not 0 <= value < 1e12:
+        raise ParseError(f"latency: {name} is out of range")
+    return float(value)
+
+
+def _count(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 48:
+        raise ParseError(f"latency: {name} is not a count")
+    return value
+
+
+def _bins(pairs: Any) -> dict[int, int]:
+    if not isinstance(pairs, list):
+        raise ParseError("latency: bins is not a list")
+    bins = {}
+    for pair in pairs:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise ParseError("latency: a bin is not a pair")
+        number = _count(pair[0], "bin")
+        if number > LAST_BIN:
+            raise ParseError(f"latency: there is no bin {number}")
+        bins[number] = _count(pair[1], "bin")
+    return bins
+
+
+def _text(values: Mapping[str, Any], name: str) -> str:
+    value = values.get(name)
+    if not isinstance(value, str):
+        raise ParseError(f"latency: {name} is not a string")
+    return value[:_MOST_TEXT]
