@@ -228,7 +228,22 @@ def settings(arguments: argparse.Namespace, default_file: Path | None = None) ->
         section, _, key = dotted.partition(".")
         if key and value is not None:
             flags.setdefault(section, {})[key] = value
-    return validated(parse_record(Settings, flags, "", from_file))
+    chosen = parse_record(Settings, flags, "", from_file)
+    try:
+        return validated(chosen)
+    except ConfigError as e:
+        if path is None or _is_mistake_of(flags):
+            raise
+        raise ConfigError(f"{path}: {e}") from e
+
+
+def _is_mistake_of(flags: Mapping[str, Any]) -> bool:
+    """Returns True if the flags are invalid also without a file."""
+    try:
+        validated(parse_record(Settings, flags, ""))
+    except ConfigError:
+        return True
+    return False
 
 
 def _file(path: Path) -> dict[str, Any]:
