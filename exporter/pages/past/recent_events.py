@@ -31,7 +31,7 @@ def recent_section(recent: RecentEvents, now: float) -> str:
         '<thead class="sr"><tr><th scope="col">Time</th><th scope="col">Drive</th>'
         '<th scope="col">What happened</th></tr></thead>'
     )
-    table = f'<table class="sm">{head}<tbody>{rows}</tbody></table>' if rows else ""
+    table = f'<table class="sm re">{head}<tbody>{rows}</tbody></table>' if rows else ""
     note = 'newest first · <a href="/events">all events</a>'
     return titled("re", "What happened", note, problem + table)
 
