@@ -72,7 +72,8 @@ def with_events(host: Callable[[int], HostView]) -> Callable[[int], HostView]:
                     )
         newest = (*found[:4], EVENTS[4])
         lasting = frozenset(each for each in newest[:1] if each.is_bottleneck)
-        return replace(view, recent=RecentEvents(newest, lasting))
+        links = (("/events", "Events"), *view.links)
+        return replace(view, recent=RecentEvents(newest, lasting), links=links)
 
     return changed
 

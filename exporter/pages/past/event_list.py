@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from exporter.history.history_events import HistoryEvent
 from exporter.pages.document import document
-from exporter.pages.page_texts import counted, day, escaped, titled
+from exporter.pages.page_texts import day, escaped, titled
 from exporter.pages.past.past_reader import MAX_SHOWN, PastEvents
 from exporter.pages.past.recent_events import drive_link, event_cell, event_time
 from exporter.pages.past.time_range import zone
@@ -56,8 +56,8 @@ def events_page(
             f'<p class="s"><a href="/events?before={int(found.events[-1].at) - 1}">older</a></p>'
         )
     note = (
-        f"newest first, {counted(len(found.events), 'event')} of at most {MAX_SHOWN}; times are"
-        f" {escaped(zone(view.at))}; a time opens the charts around it"
+        f"newest first, at most {MAX_SHOWN} · times are {escaped(zone(view.at))} · a time opens the"
+        " charts around it"
     )
     return document(
         view,
