@@ -32,7 +32,7 @@ WIDTHS = (360, 768, 1366, 2560)
 _MOST_HEIGHT = 2600
 
 #: The size of a picture on the sheet, relative to the page, for each width.
-_SCALES = {360: 0.5, PAPER_WIDTH: 0.4, 768: 0.4, 1366: 0.45, 2560: 0.36}
+_SCALES = {360: 0.5, PAPER_WIDTH: 0.4, 768: 0.4, 1366: 0.4, 2560: 0.27}
 
 #: True if the page is complete and its script has updated it.
 _IS_SHOWN = (
@@ -136,9 +136,10 @@ def main() -> int:
         (directory / "index.html").write_text(sheet(states))
         for state in states:
             (directory / "row.html").write_text(sheet([state]))
-            window.open((directory / "row.html").as_uri(), 3300)
+            width = sum(round(each.width * _SCALES[each.width]) + 12 for each in pictures([state]))
+            window.open((directory / "row.html").as_uri(), width + 12)
             height = window.script("return document.body.scrollHeight") + 24
-            clip = {"x": 0, "y": 0, "width": 3300, "height": height, "scale": 1}
+            clip = {"x": 0, "y": 0, "width": width + 12, "height": height, "scale": 1}
             shot = window.command("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
             name = f"sheet-{state.replace(' ', '-')}.png"
             (directory / name).write_bytes(base64.b64decode(shot["data"]))

@@ -156,6 +156,6 @@ def _overlaps(event: HistoryEvent, shown: TimeRange, history: IoHistory) -> bool
 
 def _not_kept() -> str:
     return (
-        "No history is kept: it is disabled (history.enabled), or there is no state directory"
-        " (--state.directory)."
+        "No history is kept: it is disabled (history.enabled), or the exporter found no state"
+        " directory that it can write (--state.directory). Its log says which."
     )
