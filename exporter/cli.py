@@ -5,12 +5,10 @@ way. All settings can be set in a TOML file.
 """
 
 import argparse
-import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,9 +20,6 @@ from exporter.runtime import logs
 from exporter.runtime.errors import ConfigError
 from exporter.runtime.printable import printable_output
 from exporter.runtime.threads import TimeLimitedCall
-
-#: Permissions of the file of --output: node_exporter runs as another user.
-_PAGE_MODE = 0o644
 
 #: Flags that override one key of the configuration file. The values are the key, the placeholder
 #: of the flag's argument, and the help text.
@@ -228,7 +223,22 @@ def settings(arguments: argparse.Namespace, default_file: Path | None = None) ->
         section, _, key = dotted.partition(".")
         if key and value is not None:
             flags.setdefault(section, {})[key] = value
-    return validated(parse_record(Settings, flags, "", from_file))
+    chosen = parse_record(Settings, flags, "", from_file)
+    try:
+        return validated(chosen)
+    except ConfigError as e:
+        if path is None or _is_mistake_of(flags):
+            raise
+        raise ConfigError(f"{path}: {e}") from e
+
+
+def _is_mistake_of(flags: Mapping[str, Any]) -> bool:
+    """Returns True if the flags are invalid also without a file."""
+    try:
+        validated(parse_record(Settings, flags, ""))
+    except ConfigError:
+        return True
+    return False
 
 
 def _file(path: Path) -> dict[str, Any]:
@@ -311,37 +321,6 @@ def _require_once(arguments: argparse.Namespace) -> None:
         raise ConfigError("--output requires --once")
 
 
-def _print_once(chosen: Settings, output: Path | None) -> None:
-    """Writes the metrics page to stdout, or replaces a file in one step.
-
-    Raises:
-        ConfigError: the file cannot be written. An earlier file is unchanged. If this is known
-            before the drives are queried, none is queried.
-    """
-    from exporter import daemon  # noqa: PLC0415
-    from exporter.runtime import output_file  # noqa: PLC0415
-
-    if output is None:
-        daemon.print_page(chosen, dict(os.environ), sys.stdout.buffer)
-        return
-    page = io.BytesIO()
-    with _output_errors(output):
-        output_file.check(output)
-    daemon.print_page(chosen, dict(os.environ), page)
-    with _output_errors(output):
-        output_file.write(output, page.getvalue(), _PAGE_MODE)
-
-
-@contextmanager
-def _output_errors(output: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError) as e:
-        why = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
-        hint = "use another file for --output, in a writable directory"
-        raise ConfigError(f"cannot write {output}: {why}", hint) from e
-
-
 def _run(argv: Sequence[str] | None) -> int:
     if os.getpid() == 1:
         # The kernel drops signals for which PID 1 has no handler. Without this handler, SIGTERM
@@ -366,14 +345,17 @@ def _run(argv: Sequence[str] | None) -> int:
         _require_once(arguments)
         chosen = settings(arguments)
         logs.configure(chosen.log.level, chosen.log.format)
-        # Imported late: --help and mistakes in the flags do not need the daemon.
+        # Imported late: --help and mistakes in the flags do not need them.
+        if arguments.once and not arguments.config_check:
+            from exporter import single_page  # noqa: PLC0415
+
+            single_page.write(chosen, dict(os.environ), arguments.output)
+            return 0
         from exporter import daemon  # noqa: PLC0415
 
         if arguments.config_check:
             daemon.check(chosen, dict(os.environ))
             sys.stdout.write("the configuration is valid\n")
-        elif arguments.once:
-            _print_once(chosen, arguments.output)
         else:
             daemon.serve(chosen, _reread(arguments), dict(os.environ))
     except ConfigError as e:

@@ -11,12 +11,11 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from exporter import __version__
 from exporter.config.settings import Settings
 from exporter.io.drive_journal import DriveJournal
-from exporter.metrics.exposition import render
 from exporter.metrics.page import PageCache
 from exporter.monitor import Monitor
 from exporter.pages.live_pages import LivePages
@@ -91,33 +90,6 @@ def check(settings: Settings, environment: dict[str, str]) -> None:
     directory = existing_directory(settings.state.directory, environment)
     with contextlib.nullcontext() if directory is None else as_owner(directory):
         check_state_directory(settings.state.directory, environment)
-
-
-def print_page(settings: Settings, environment: dict[str, str], out: BinaryIO) -> None:
-    """Read each drive once, take two samples, and write the metrics page to `out`.
-
-    The samples are one sampling interval apart. The state of a daemon is read and not changed. The
-    wear-out estimate needs the wear history of a daemon, and is not on the page.
-
-    environment: the environment variables.
-    """
-    clock = SystemClock()
-    directory = existing_directory(settings.state.directory, environment)
-    kept = StateFile(directory).load_read_only() if directory else {}
-    # The saved idle and iowait counters are not used. A daemon that runs at the same time has
-    # larger values than those that it saved last.
-    saved = {**kept, "idle": None, "iowait": None}
-    monitor = Monitor(settings, clock, SystemRunner(), saved, children=lambda: _children(clock))
-    monitor.refresh_host()
-    if monitor.health is not None:
-        monitor.health.read_once()
-    for is_last in (False, True):
-        monitor.sampler.tick()
-        monitor.refresh_services()
-        if not is_last:
-            clock.sleep(settings.sampler.interval_seconds)
-    out.write(render(monitor.samples(), openmetrics=False))
-    out.flush()
 
 
 def serve(

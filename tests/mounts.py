@@ -1,5 +1,7 @@
 """Filesystems that tests mount."""
 
+import contextlib
+import os
 import shutil
 import subprocess
 import time
@@ -8,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.duration import PATIENCE_SECONDS
+from tests.required import lacking
 
 
 def unmount(mountpoint: Path) -> None:
@@ -36,3 +39,45 @@ def small_disk(place: Path, size_bytes: int) -> Iterator[Path]:
         yield mountpoint
     finally:
         unmount(mountpoint)
+
+
+@contextmanager
+def small_memory_disk(place: Path) -> Iterator[Path]:
+    """Mounts a file system of 128 KiB in memory, and yields its mount point in the directory.
+
+    The test is skipped if mounting is not permitted.
+    """
+    disk = place / "disk"
+    disk.mkdir()
+    argv = ["mount", "-t", "tmpfs", "-o", "size=128k,mode=700", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(argv, capture_output=True, check=False).returncode:
+        lacking("no right to mount a tmpfs")
+    try:
+        yield disk
+    finally:
+        unmount(disk)
+
+
+def filled(disk: Path) -> Path:
+    """Fills the disk, and returns a file that a test can delete to free space again."""
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"\0" * 4096)
+    return ballast
+
+
+@contextmanager
+def full(disk: Path) -> Iterator[None]:
+    """Context manager in which the disk is full."""
+    ballast = filled(disk)
+    yield
+    ballast.unlink()
+
+
+@contextmanager
+def read_only(disk: Path) -> Iterator[None]:
+    """Context manager in which the disk is mounted read-only."""
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    yield
+    subprocess.run(["mount", "-o", "remount,rw", disk], check=True)

@@ -171,6 +171,17 @@ def test_a_mistake_is_one_line_and_exit_2(capsys: pytest.CaptureFixture[str], mi
         (b"\xff\xfe", "is not valid TOML: "),
         (b"[sampler]\ninterval_seconds = 'x'\n", "interval_seconds is 'x'; it must be a number"),
         (b"'a\\nb' = 1\n\"c\\nd\" = 2", "unknown key "),
+        (b"[history]\ndays = 3000\n", "history.days is 3000; it must be between 1 and 31"),
+        (b"[collector]\nsmrt = true\n", "unknown key collector.smrt; collectors are "),
+        (b"[path]\nsysfs = '/nonexistent'\n", "path.sysfs is /nonexistent, which is not a dir"),
+        (b"[web]\nlisten_address = []\n", "web.listen_address is empty; set at least one"),
+        (b"[web]\nlisten_address = 'nowhere'\n", "HOST:PORT"),
+        (b"[links]\ngrafana = 'g'\n", "links.grafana is 'g'; it must begin with http://"),
+        (b"[smart]\ninclude = '('\n", "smart.include is '(', which is not a regular expression"),
+        (b"[disk]\ndevice_include = '('\n", "not a regular expression"),
+        (b"[probe]\ndirectory = 'x'\n", "probe.directory is x; use an absolute path"),
+        (b"[probe]\nprofiles = ['x']\n", "probe.profiles contains the unknown profile 'x'"),
+        (b"[device.sda]\nsmart_timeout_seconds = 0\n", "device.sda.smart_timeout_seconds is 0"),
     ],
 )
 def test_a_mistake_in_the_file_is_one_line_too(
@@ -182,6 +193,24 @@ def test_a_mistake_in_the_file_is_one_line_too(
     assert expected in err
     assert str(tmp_path / "bad.toml") in err
     assert [err] == err.splitlines(keepends=True)
+
+
+def test_a_mistake_of_a_flag_beside_a_valid_file_does_not_name_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "good.toml"
+    path.write_text("[history]\ndays = 3\n")
+    assert main([f"--config.file={path}", "--log.level=loud"]) == 2
+    assert capsys.readouterr().err.startswith("ssd-exporter: log.level is 'loud'; ")
+
+
+def test_a_flag_that_contradicts_the_file_names_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "good.toml"
+    path.write_text("[disk]\ndevice_include = '^sd'\n")
+    assert main([f"--config.file={path}", "--collector.disk.device-exclude=^nvme"]) == 2
+    assert capsys.readouterr().err.startswith(f"ssd-exporter: {path}: disk.device_include and ")
 
 
 def test_a_mistake_is_one_line_in_a_process_of_its_own() -> None:

@@ -78,12 +78,16 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("", "config", "io", "metrics", "monitor", "pages.live_pages", "programs", "runtime"),
         *("wear", "web"),
     },
+    "single_page": {"config", "metrics.exposition", "monitor", "programs", "runtime"},
     "config_validation": {
         *("config", "probe.budget_ledger", "runtime", "smart.addressing", "smart.smartctl"),
         "web.listen",
     },
     "command_help": set(),
-    "cli": {"", "command_help", "commands", "config", "config_validation", "daemon", "runtime"},
+    "cli": {
+        *("", "command_help", "commands", "config", "config_validation", "daemon", "runtime"),
+        "single_page",
+    },
     "__main__": {"cli"},
 }
 

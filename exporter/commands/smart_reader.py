@@ -8,6 +8,7 @@ does not change them.
 """
 
 import json
+import logging
 import math
 import os
 import shutil
@@ -44,6 +45,8 @@ from exporter.smart.presence import HostContext, empty_devices
 from exporter.smart.smartctl import Address
 from exporter.wear.wear_history import WearHistory
 from exporter.wear.wear_recorder import WearRecorder
+
+log = logging.getLogger(__name__)
 
 #: The time to end a smartctl that ignores SIGTERM, in seconds. It is added to the longest timeout
 #: of a drive.
@@ -310,6 +313,12 @@ def system_reader(settings: Settings) -> SmartReader:
     """
     clock = SystemClock()
     state = existing_directory(settings.state.directory, dict(os.environ))
+    if state is None and settings.state.directory is not None:
+        log.warning(
+            "the state directory %s does not exist, so missing drives and the wear history are"
+            " unknown; name that of the daemon with --state.directory",
+            settings.state.directory,
+        )
     history = state / "history.sqlite" if state else None
     # Path.exists() raises PermissionError if this user may not enter the directory.
     has_history = history is not None and os.path.exists(history)

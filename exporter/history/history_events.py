@@ -57,6 +57,11 @@ class HistoryEvent(NamedTuple):
         """True for a bottleneck, which has a duration."""
         return self.kind in _BOTTLENECKS
 
+    @property
+    def key(self) -> tuple[float, str, str]:
+        """Equal for the two records of an event: when it began, and when it has ended."""
+        return self.at, self.identity, self.kind
+
 
 _BOTTLENECKS = {verdict.value for verdict in Verdict if verdict is not Verdict.NONE}
 
@@ -131,10 +136,11 @@ def encoded_events(events: Sequence[HistoryEvent]) -> bytes:
     return json.dumps(rows, separators=(",", ":")).encode()
 
 
-def decoded_events(bodies: Iterable[bytes]) -> list[HistoryEvent]:
+def decoded_events(bodies: Iterable[bytes], most: int = MAX_EVENTS) -> list[HistoryEvent]:
     """Returns the events of the bodies of blocks, in the order of time.
 
-    Of an event that was written twice, the later one with its end is returned.
+    Of an event that was written twice, the later one with its end is returned. Of more events than
+    `most`, those that were written last are returned.
     """
     found: dict[tuple[float, str, str], HistoryEvent] = {}
     for plain in bodies:
@@ -145,8 +151,8 @@ def decoded_events(bodies: Iterable[bytes]) -> list[HistoryEvent]:
         for row in rows if isinstance(rows, list) else ():
             event = _event(row)
             if event is not None:
-                found[event.at, event.identity, event.kind] = event
-                if len(found) > MAX_EVENTS:
+                found[event.key] = event
+                if len(found) > most:
                     del found[next(iter(found))]
     return sorted(found.values(), key=lambda event: event.at)
 

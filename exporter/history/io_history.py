@@ -21,6 +21,9 @@ from exporter.history.minute_recorder import MinuteRecorder
 from exporter.io.drive_events import BOTTLENECKS, DriveEvents, EventKind
 from exporter.io.sampler import Sampler
 
+#: The number of events that stay in memory for the first page, so that it reads no disk.
+_NEWEST = 5
+
 _MINUTES_PER_HOUR = 60
 
 #: The hours that are computed from minutes: the current one, the one before, whose file is written
@@ -43,6 +46,7 @@ class IoHistory:
         self.settings = settings
         self._bottlenecks = Bottlenecks()
         self._events: list[HistoryEvent] = []
+        self._newest: list[HistoryEvent] = []
         self._lock = threading.Lock()
         self._sampler = sampler
         self._recorder = MinuteRecorder(sampler, self._observe)
@@ -54,8 +58,13 @@ class IoHistory:
 
     @property
     def problem(self) -> str:
-        """Why the files cannot be written; empty if they can."""
-        return self._files.problem
+        """Why the files cannot be written and what is missing, as text; empty if they can."""
+        if not self._files.problem:
+            return ""
+        return (
+            f"The history cannot be written: {self._files.problem}. The last minutes wait in"
+            " memory, at most three hours; earlier ones are missing."
+        )
 
     def record(self) -> None:
         """Records the minutes that have ended. It does not block."""
@@ -65,6 +74,7 @@ class IoHistory:
         """Writes what is due. This may block on a disk. now: the Unix time."""
         if not self._is_started:
             self._is_started = True
+            self._remember(decoded_events(self._files.bodies(EVENTS, now), _NEWEST))
             self._add([HistoryEvent(now, None, "", "", STARTED)])
         self._files.save(now, at_end=at_end)
         with self._lock:
@@ -114,6 +124,13 @@ class IoHistory:
         written = self._files.bodies(EVENTS, now)
         return decoded_events([*written, encoded_events(waiting)])
 
+    def newest(self, now: float) -> list[HistoryEvent]:
+        """Returns the last five events, the newest first. It reads no disk. now: the Unix time."""
+        with self._lock:
+            found = {each.key: each for each in (*self._newest, *self._bottlenecks.lasting())}
+        past = (each for each in found.values() if each.at <= now)
+        return sorted(past, key=lambda each: each.at)[: -_NEWEST - 1 : -1]
+
     def is_open(self, event: HistoryEvent) -> bool:
         """Returns True if a bottleneck lasts until now."""
         return any(
@@ -130,6 +147,12 @@ class IoHistory:
         if kind not in BOTTLENECKS.values():
             self._add([HistoryEvent(at, None, name, identity, kind.value, float(count))])
 
+    def _remember(self, events: list[HistoryEvent]) -> None:
+        with self._lock:
+            found = {each.key: each for each in (*self._newest, *events)}
+            self._newest = sorted(found.values(), key=lambda each: each.at)[-_NEWEST:]
+
     def _add(self, events: list[HistoryEvent]) -> None:
+        self._remember(events)
         with self._lock:
             self._events = (self._events + events)[-MAX_WAITING:]

@@ -72,22 +72,26 @@ def await_y(seconds: float, decades: tuple[int, int]) -> float:
     return HEIGHT * (1 - min(max(share, 0.0), 1.0))
 
 
-def line(column: Sequence[float], decades: tuple[int, int]) -> str:
-    """Returns the path of an await curve. It has gaps where no request completed (value 0)."""
+def line(column: Sequence[float], decades: tuple[int, int], digits: int = 1) -> str:
+    """Returns the path of an await curve. It has gaps where no request completed (value 0).
+
+    digits: the decimals of the heights. The script has the values in whole µs, so both round them.
+    """
     x = SAMPLES - len(column)
     parts: list[str] = []
     before: str | None = None
     skipped: int | None = None
     length = 0
     for value in (*column, 0.0):
-        if value <= 0:
+        microseconds = round(value * 1e6)
+        if microseconds <= 0:
             if skipped is not None:
                 parts.append(f" {skipped} {before}")
             if length == 1:
                 parts.append("h.5")  # a single sample would have no length
             before, skipped, length = None, None, 0
         else:
-            y = f"{await_y(value, decades):.1f}".removesuffix(".0")
+            y = f"{await_y(microseconds / 1e6, decades):.{digits}f}".removesuffix(".0")
             if y == before:
                 skipped = x
             else:

@@ -79,6 +79,7 @@ def state_of(view: HostView) -> int:
         ],
         charts.span(view.now.window),
         [(todo.drive, todo.lead) for todo in view.todos if not todo.drive],
+        view.recent and (view.recent.problem, [each.key for each in view.recent.newest]),
     )
     return zlib.crc32(repr(state).encode("utf-8", "backslashreplace"))
 

@@ -69,11 +69,14 @@ def band(now: DriveNow, decades: tuple[int, int]) -> str:
     return both if lower == upper else f'{both}<path class="bd b2" d="M0 {y2:.1f}H299V{y:.1f}H0z"/>'
 
 
-def await_curves(now: DriveNow, decades: tuple[int, int], number: int) -> str:
-    """Returns the curves of reads and writes, and the marks where a value is above the scale."""
+def await_curves(now: DriveNow, decades: tuple[int, int], number: int, digits: int = 1) -> str:
+    """Returns the curves of reads and writes, and the marks where a value is above the scale.
+
+    digits: the decimals of the heights.
+    """
     columns = (now.write_await_column, now.read_await_column)
     curves = "".join(
-        f'<path id="{key}{number}" class="{key}" d="{charts.line(column, decades)}"/>'
+        f'<path id="{key}{number}" class="{key}" d="{charts.line(column, decades, digits)}"/>'
         for key, column in zip("wr", columns, strict=True)
     )
     marks = charts.cuts(columns, decades) if len(now.statuses) else "M0 0"

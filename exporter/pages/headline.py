@@ -45,7 +45,8 @@ def sentence(drives: Sequence[DriveView]) -> str:
         more = len(limited) - 2
         parts.append(f"{word(more)} more {'has' if more == 1 else 'have'} a bottleneck")
     failing = _failing(drives)
-    second = "" if failing and len(drives) == 1 else _health_sentence(drives, bool(limited))
+    is_told = failing and len(drives) == 1
+    second = "" if is_told else _health_sentence(drives, is_limited=bool(limited))
     names = {drive.name for drive in drives}
     return " ".join(
         f"{each if re.split('[ :]', each)[0] in names else capitalized(each)}."
@@ -75,7 +76,7 @@ def _failing(drives: Sequence[DriveView]) -> list[str]:
     return texts
 
 
-def _health_sentence(drives: Sequence[DriveView], is_limited: bool) -> str:
+def _health_sentence(drives: Sequence[DriveView], *, is_limited: bool) -> str:
     total = len(drives)
     missing = sum(drive.facts.is_missing for drive in drives)
     critical = sum(
@@ -89,6 +90,8 @@ def _health_sentence(drives: Sequence[DriveView], is_limited: bool) -> str:
         parts.append(f"{word(critical)} {_is(critical)} critical")
     if warned:
         parts.append(f"{word(warned)} {'needs' if warned == 1 else 'need'} attention")
+    if warned and total == 1 and is_limited:
+        return ""  # The bottleneck is named.
     if parts and total == 1:
         return parts[0].replace("one", drives[0].name, 1)
     if parts and warned == total:

@@ -109,7 +109,7 @@ def _cache_text(result: SlcResult) -> str:
 
 
 def _shown(value: float, is_latency: bool) -> str:
-    return f"{milliseconds(value)} ms" if is_latency else "".join(operations(value))
+    return f"{milliseconds(value)} ms" if is_latency else " ".join(operations(value))
 
 
 def _text(value: float, is_latency: bool) -> str:

@@ -25,7 +25,8 @@ def host_page(view: HostView, assets: str) -> str:
     facts = " · ".join(view.facts)
     hidden = len(view.todos) - _MOST_TODOS
     more = f'<p class="s m">and {hidden} more</p>' if hidden > 0 else ""
-    body = f"{host_strip(view.now)}{todo_table(view.todos[:_MOST_TODOS])}{more}{_drives(view)}"
+    todos = f"{todo_table(view.todos[:_MOST_TODOS])}{more}"
+    body = f"{host_strip(view.now)}{todos}{_events(view)}{_drives(view)}"
     return document(
         view,
         title=f"{view.name}: {wrong}ssd-exporter",
@@ -83,6 +84,15 @@ def host_strip(now: HostNow) -> str:
     ]
     window = duration(now.window * now.interval_seconds)
     return f'<dl class="host" aria-label="Host, last {window}">{"".join(parts)}</dl>'
+
+
+def _events(view: HostView) -> str:
+    if view.recent is None:
+        return ""
+    # Imported only if it is used, because the daemon's memory is limited.
+    from exporter.pages.past.recent_events import recent_section  # noqa: PLC0415
+
+    return recent_section(view.recent, view.at)
 
 
 def _drives(view: HostView) -> str:

@@ -1,7 +1,7 @@
 """Builds `/live.json`: the texts that change, and the samples since the last request. Pure.
 
 The keys are short, because the response is sent once a second:
-n: the number of the last sample. at: the local time as text.
+n: the number of the last sample. at: the local time as text. ut: the Unix time.
 st: the state of the page. If it changes, the client loads the page again.
 m: a number that changes once a minute. If it changes, the client loads the page again, because
 SMART values, mounts and roles may have changed.
@@ -61,6 +61,7 @@ def live_json(view: HostView, since: int, only: str, *, with_all: bool) -> bytes
     values: dict[str, object] = {
         "n": number,
         "at": clock(view.at),
+        "ut": int(view.at),
         "st": state_of(view),
         "m": int(view.at // _RELOAD_SECONDS),
         "t": texts,

@@ -29,7 +29,7 @@ def overview(view: HostView) -> str:
             _row(drive, view, number, with_curves=number < MOST_CURVES)
             for number, drive in enumerate(attention)
         )
-        keys = '<em class="kr"></em> read <em class="kw"></em> write, log scale, band: usual'
+        keys = '<em class="kr"></em>read · <em class="kw"></em>write · log scale, band: usual'
         window = drive_charts.window_words(view)
         note = f"{len(attention)} of {len(view.drives)} · {window} · {keys}"
         table = _table("Drives that need attention", rows)
@@ -160,10 +160,12 @@ def _row(drive: DriveView, view: HostView, number: int, *, with_curves: bool) ->
 
 def _curves(name: str, now: DriveNow, view: HostView, number: int) -> str:
     decades = charts.await_decades(now.read_limit, now.write_limit)
+    # A whole unit of height is a third of a pixel here.
+    curves = drive_charts.await_curves(now, decades, number, digits=0)
     return (
         f'{drive_charts.inner_box(view)} role="img"'
         f' aria-label="Await of {escaped(name)}, {drive_charts.window_words(view)}">'
-        f"{drive_charts.band(now, decades)}{drive_charts.await_curves(now, decades, number)}</svg>"
+        f"{drive_charts.band(now, decades)}{curves}</svg>"
         f"{drive_charts.verdict_strip(now, view, number, with_key=False)}"
     )
 

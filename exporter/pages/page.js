@@ -46,6 +46,7 @@
   function line(id, column, low, high) {
     const path = document.getElementById(id);
     if (!path) return;
+    const digits = path.closest(".tb") ? 0 : 1;
     let x = SAMPLES - column.length, shape = "", before = null, skipped = null, length = 0;
     for (const value of [...column, 0]) {
       if (value <= 0) {
@@ -55,7 +56,7 @@
         length = 0;
       } else {
         const share = (Math.log10(value) - 6 - low) / (high - low);
-        const y = +(100 * (1 - Math.min(Math.max(share, 0), 1))).toFixed(1);
+        const y = +(100 * (1 - Math.min(Math.max(share, 0), 1))).toFixed(digits);
         if (y === before) skipped = x;
         else {
           if (skipped !== null) shape += " " + skipped + " " + before;
@@ -243,6 +244,7 @@
     seconds = data.i / 1000;
     pointOut();
     one(".clk").textContent = data.at;
+    one(".clk").dateTime = new Date(1000 * data.ut).toISOString().slice(0, 19) + "Z";
     number = data.n;
   }
 

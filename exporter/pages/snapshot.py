@@ -7,6 +7,7 @@ last second is read at each request, while the sampler is locked.
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from exporter import __version__
 from exporter.drives.watched_drive import WatchedDrive
@@ -26,11 +27,15 @@ from exporter.pages.views import (
     HostNow,
     HostView,
     Mounted,
+    RecentEvents,
     Todo,
 )
 from exporter.smart.drive_problems import CheckThresholds, Status, problems
 from exporter.smart.polling.moment import Moment
 from exporter.smart.polling.poll_document import Heartbeat
+
+if TYPE_CHECKING:
+    from exporter.history.io_history import IoHistory
 
 #: The facts of the drives are read again after this time in seconds. SMART values change once a
 #: minute at most, mounts and roles with a survey.
@@ -95,6 +100,7 @@ class SnapshotReader:
             states=tuple(self._states(at, list(facts.values()))),
             sentence=headline.sentence(drives),
             links=tuple(self._links()),
+            recent=recent_events(sources.io_history, at),
         )
 
     def _links(self) -> Iterator[tuple[str, str]]:
@@ -200,6 +206,14 @@ class SnapshotReader:
         gaps = counted_text(sampler.gaps, "gap") if sampler.gaps else "no gaps"
         yield f"Sampled every {sampler.interval:g} s, {gaps}"
         yield f"ssd-exporter {__version__}"
+
+
+def recent_events(history: "IoHistory | None", at: float) -> RecentEvents | None:
+    """Returns the last events of a host; None without a history. at: the Unix time."""
+    if history is None:
+        return None
+    newest = tuple(history.newest(at))
+    return RecentEvents(newest, frozenset(filter(history.is_open, newest)), history.problem)
 
 
 def host_now(sampler: Sampler) -> HostNow:

@@ -15,6 +15,7 @@ from exporter.smart.drive_problems import Problem, Status
 
 if TYPE_CHECKING:
     from exporter.drives.nvme_logs.slow_place import SlowPlaces
+    from exporter.history.history_events import HistoryEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +164,20 @@ class HostNow:
 
 
 @dataclass(frozen=True, slots=True)
+class RecentEvents:
+    """What happened last on the host.
+
+    newest: the last events, the newest first.
+    lasting: those of them that are bottlenecks and last until now.
+    problem: why the history is incomplete, as text; empty if it is not.
+    """
+
+    newest: "tuple[HistoryEvent, ...]" = ()
+    lasting: "frozenset[HistoryEvent]" = frozenset()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class HostView:
     """The values on the page of a host.
 
@@ -170,6 +185,7 @@ class HostView:
     facts: short texts about the host for the heading.
     states: short texts about the exporter for the footer.
     links: pairs of address and text: the events, and other programs that the settings name.
+    recent: None if no history is kept.
     """
 
     name: str
@@ -181,3 +197,4 @@ class HostView:
     states: tuple[str, ...] = ()
     sentence: str = ""
     links: tuple[tuple[str, str], ...] = ()
+    recent: RecentEvents | None = None

@@ -103,7 +103,7 @@ def load_security(path: Path, old: Security = _NO_SECURITY) -> Security:
         tls_files = (web.tls.cert_file, web.tls.key_file, web.tls.client_ca_file)
         files += [file for file in tls_files if file]
     return Security(
-        tls=_tls(web.tls) if web.tls else None,
+        tls=_tls(path, web.tls) if web.tls else None,
         auth=_auth(web.users, old.auth) if web.users else None,
         headers=dict(web.headers),
         rate_limit=_rate_limit(web.rate_limit, old.rate_limit) if web.rate_limit else None,
@@ -168,10 +168,13 @@ class ReloadableSecurity:
         self.current = new
 
 
-def _tls(config: "TlsConfig") -> "ServerTls":
+def _tls(path: Path, config: "TlsConfig") -> "ServerTls":
     from exporter.web.tls import make_tls  # noqa: PLC0415  ssl
 
-    return make_tls(config)
+    try:
+        return make_tls(config)
+    except ConfigError as e:
+        raise ConfigError(f"{path}: {e}") from e
 
 
 def _auth(users: Mapping[str, str], old: "BasicAuth | None") -> "BasicAuth":

@@ -44,7 +44,7 @@ requests: the verdict is cpu softirq. A faster drive would not help.
 """,
     "db6": """
 nvme0n1 is a cloud volume at the limit of its provider: its throughput is constant, and the verdict
-is throttled. In seconds in which the throughput varies, it is unknown. nvme1n1 does not answer
+is throttled. In the first ten seconds at the limit it is unknown. nvme1n1 does not answer
 SMART commands. This is a warning, because its I/O goes on; nothing is known about its health.
 """,
 }

@@ -19,7 +19,8 @@ from pathlib import Path
 from exporter.pages.views import HostView
 from tests.duration import wait_until
 from tests.pages import examples
-from tests.pages.browser import SCHEMES, Browser, PageServer, browser
+from tests.pages.browser import PAPER_WIDTH, SCHEMES, Browser, PageServer, browser
+from tests.pages.past_examples import with_events
 from tests.pages.test_pages import history
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +32,7 @@ WIDTHS = (360, 768, 1366, 2560)
 _MOST_HEIGHT = 2600
 
 #: The size of a picture on the sheet, relative to the page, for each width.
-_SCALES = {360: 0.5, 768: 0.4, 1366: 0.45, 2560: 0.36}
+_SCALES = {360: 0.5, PAPER_WIDTH: 0.4, 768: 0.4, 1366: 0.4, 2560: 0.27}
 
 #: True if the page is complete and its script has updated it.
 _IS_SHOWN = (
@@ -57,11 +58,11 @@ class Picture:
 #: Each state: its host after a number of seconds, and the path of its page.
 STATES: dict[str, tuple[Callable[[int], HostView], str]] = {
     "1 healthy": (examples.one, "/"),
-    "1 ill": (examples.one_in_trouble, "/"),
-    "6 ill": (examples.six, "/"),
+    "1 ill": (with_events(examples.one_in_trouble), "/"),
+    "6 ill": (with_events(examples.six), "/"),
     "24 healthy": (lambda shift: examples.many(24, shift, in_trouble=False), "/"),
-    "24 ill": (lambda shift: examples.many(24, shift), "/"),
-    "200 ill": (lambda shift: examples.many(200, shift), "/"),
+    "24 ill": (with_events(lambda shift: examples.many(24, shift)), "/"),
+    "200 ill": (with_events(lambda shift: examples.many(200, shift)), "/"),
     "virtual": (examples.bare, "/"),
     "long names": (examples.long_names, "/"),
     "drive healthy": (examples.one, "/drive/nvme0n1"),
@@ -79,21 +80,18 @@ def pictures(states: Sequence[str]) -> Iterator[Picture]:
         for width in WIDTHS:
             for scheme in SCHEMES:
                 yield Picture(state, width, scheme)
-        yield Picture(state, 768, "print")
+        yield Picture(state, PAPER_WIDTH, "print")
 
 
 def take(window: Browser, address: str, picture: Picture) -> bytes:
     """Returns the picture of a page as PNG."""
     is_print = picture.scheme == "print"
-    window.open(address, picture.width, "light" if is_print else picture.scheme)
+    scheme, medium = ("light", "print") if is_print else (picture.scheme, "screen")
+    window.open(address, picture.width, scheme, medium)
     wait_until(lambda: bool(window.script(_IS_SHOWN)))
-    if is_print:
-        window.command("Emulation.setEmulatedMedia", media="print")
     height = min(window.script("return document.body.scrollHeight"), _MOST_HEIGHT)
     clip = {"x": 0, "y": 0, "width": picture.width, "height": height, "scale": 1}
     shot = window.command("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
-    if is_print:
-        window.command("Emulation.setEmulatedMedia", media="")
     return base64.b64decode(shot["data"])
 
 
@@ -138,9 +136,10 @@ def main() -> int:
         (directory / "index.html").write_text(sheet(states))
         for state in states:
             (directory / "row.html").write_text(sheet([state]))
-            window.open((directory / "row.html").as_uri(), 3300)
+            width = sum(round(each.width * _SCALES[each.width]) + 12 for each in pictures([state]))
+            window.open((directory / "row.html").as_uri(), width + 12)
             height = window.script("return document.body.scrollHeight") + 24
-            clip = {"x": 0, "y": 0, "width": 3300, "height": height, "scale": 1}
+            clip = {"x": 0, "y": 0, "width": width + 12, "height": height, "scale": 1}
             shot = window.command("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
             name = f"sheet-{state.replace(' ', '-')}.png"
             (directory / name).write_bytes(base64.b64decode(shot["data"]))

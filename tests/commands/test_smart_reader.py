@@ -14,8 +14,14 @@ from typing import Any
 import pytest
 
 from exporter.commands import check, smart_reader
-from exporter.commands.smart_reader import PollProgress, SmartReader
-from exporter.config.settings import DeviceSettings, Settings, SmartDrive, SmartSource
+from exporter.commands.smart_reader import PollProgress, SmartReader, system_reader
+from exporter.config.settings import (
+    DeviceSettings,
+    Settings,
+    SmartDrive,
+    SmartSource,
+    StateSettings,
+)
 from exporter.drives.health import DriveIdentity
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.programs.child import End, Finished
@@ -129,6 +135,7 @@ def test_ctrl_c_names_the_drive_that_has_not_answered(host: Host, tmp_path: Path
     host.stand_in.does("sda", f"touch {tmp_path}/asked; exec sleep 60\n")
     config = tmp_path / "config.toml"
     config.write_text('[smart]\nsource = "exec"\n')
+    (tmp_path / "none").mkdir()
     path = host.settings.path
     flags = [f"--config.file={config}", f"--state.directory={tmp_path / 'none'}"]
     flags += [f"--path.procfs={path.procfs}", f"--path.sysfs={path.sysfs}"]
@@ -140,6 +147,17 @@ def test_ctrl_c_names_the_drive_that_has_not_answered(host: Host, tmp_path: Path
         out, messages = process.communicate(timeout=PATIENCE_SECONDS)
     assert (130, b"") == (process.returncode, out)
     assert b"ssd-exporter: stopped while waiting for sda\n" == messages
+
+
+def test_a_state_directory_that_does_not_exist_is_named(
+    host: Host, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    missing = tmp_path / "missing"
+    system_reader(replace(host.settings, state=StateSettings(directory=missing)))
+    assert f"the state directory {missing} does not exist" in caplog.text
+    caplog.clear()
+    system_reader(host.settings)
+    assert "" == caplog.text
 
 
 @pytest.mark.slow

@@ -1,13 +1,16 @@
 """A host with a real sampler whose seconds a test writes, and an I/O history in a directory."""
 
 import random
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from exporter.config.disk_rules import DiskRules
 from exporter.config.drive_class import DriveClass
 from exporter.config.history_settings import HistorySettings
 from exporter.drives.watched_drive import WatchedDrive
+from exporter.history.history_block import EVENTS, encoded
+from exporter.history.history_events import HistoryEvent, encoded_events
 from exporter.history.io_history import IoHistory
 from exporter.io.activity import DiskActivity
 from exporter.io.baseline import Baselines
@@ -83,6 +86,8 @@ class SimulatedHost:
             self.sampler.activities[name] = DiskActivity(drive, rules, learned, 0.0)
         self.events = DriveEvents()
         self.history = IoHistory(self.directory, self.settings, self.sampler, self.events)
+        #: What is called every ten samples.
+        self.recording: list[Callable[[], None]] = [self.history.record]
         self.history.save(self.clock.wall())
 
     def second(
@@ -104,14 +109,32 @@ class SimulatedHost:
         for number in range(count):
             self.second(load, verdicts)
             if number % 10 == 9:
-                self.history.record()
+                self.record()
             self.save_if_due()
-        self.history.record()
+        self.record()
+
+    def record(self) -> None:
+        for each in self.recording:
+            each()
 
     def save_if_due(self) -> None:
         if self.clock.monotonic() - self.saved_at >= 600:
             self.saved_at = self.clock.monotonic()
             self.history.save(self.clock.wall())
+
+    def notice(self, *names: str) -> None:
+        """Observes that these drives are there, and that the others are not."""
+        self.events.observe(
+            self.clock.wall(), {name: identity(name) for name in names}, NO_DRIVES, {}
+        )
+
+    def write_events(self, events: Sequence[HistoryEvent]) -> None:
+        """Appends events to the file of the current month, as an earlier process did."""
+        minute = int(self.clock.wall() // 60)
+        month = time.strftime("hours-%Y-%m.io", time.gmtime(self.clock.wall()))
+        (self.directory / "history").mkdir(exist_ok=True)
+        with (self.directory / "history" / month).open("ab") as file:
+            file.write(encoded(EVENTS, minute, minute, encoded_events(events)))
 
     def restart(self, *, orderly: bool) -> None:
         if orderly:

@@ -1,5 +1,6 @@
 """The events with their times: bottlenecks, drives that come and go, restarts."""
 
+import shutil
 from pathlib import Path
 
 from hypothesis import given
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 
 from exporter.history.history_events import HistoryEvent, decoded_events, encoded_events
 from exporter.io.verdict import Verdict
-from tests.history.simulated_host import MIDNIGHT, NO_DRIVES, SimulatedHost, identity, io
+from tests.history.simulated_host import MIDNIGHT, SimulatedHost, io
 
 BUSY = {"sda": io(read=1e6, await_seconds=0.02)}
 ILL = {"sda": Verdict.DEVICE}
@@ -98,10 +99,9 @@ def test_events_survive_an_orderly_restart_and_mostly_a_kill(tmp_path: Path) -> 
 
 def test_a_drive_that_disappears_and_the_start_have_their_time_of_day(tmp_path: Path) -> None:
     its = SimulatedHost(tmp_path, ["sda"])
-    disks = {"sda": identity("sda"), "sdb": identity("sdb")}
-    its.events.observe(its.clock.wall(), disks, NO_DRIVES, {})
+    its.notice("sda", "sdb")
     its.clock.advance(11_520.0)
-    its.events.observe(its.clock.wall(), {"sda": identity("sda")}, NO_DRIVES, {})
+    its.notice("sda")
     found = [
         (each.at - MIDNIGHT, each.name, each.kind) for each in its.history.events(its.clock.wall())
     ]
@@ -109,6 +109,34 @@ def test_a_drive_that_disappears_and_the_start_have_their_time_of_day(tmp_path: 
     its.restart(orderly=True)
     its.clock.advance(60)
     assert "missing" in {each.kind for each in its.history.events(its.clock.wall())}
+
+
+def test_the_newest_events_stay_in_memory_also_over_a_restart(tmp_path: Path) -> None:
+    its = SimulatedHost(tmp_path, ["sda"])
+    its.seconds(600, BUSY)
+    its.seconds(300, BUSY, ILL)
+    its.seconds(600, BUSY)
+    its.notice("sda", "sdb")
+    its.clock.advance(1)
+    its.notice("sda")
+    its.restart(orderly=True)
+    its.clock.advance(1)
+    shutil.rmtree(tmp_path / "history")
+    found = its.history.newest(its.clock.wall())
+    assert ["started", "missing", "device", "started"] == [each.kind for each in found]
+    assert (MIDNIGHT + 600, MIDNIGHT + 900) == (found[2].at, found[2].end)
+
+
+def test_of_the_newest_events_five_are_kept_and_none_of_the_future(tmp_path: Path) -> None:
+    its = SimulatedHost(tmp_path, ["sda"])
+    its.write_events([HistoryEvent(MIDNIGHT - n, None, "sda", "a", "missing") for n in range(99)])
+    its.restart(orderly=False)
+    its.seconds(300, BUSY, ILL)
+    found = its.history.newest(its.clock.wall())
+    assert ["device", "started", "missing", "missing", "missing"] == [each.kind for each in found]
+    assert its.history.is_open(found[0])
+    assert 239 <= found[0].number <= 300
+    assert [] == its.history.newest(MIDNIGHT - 1000)
 
 
 @given(_EVENTS)
@@ -125,12 +153,15 @@ def test_a_file_of_anybody_has_no_events_or_valid_ones(bodies: list[bytes]) -> N
 
 def test_events_that_flap_are_limited_and_the_newest_are_kept(tmp_path: Path) -> None:
     its = SimulatedHost(tmp_path, ["sda"])
-    for number in range(1000):
-        its.history._add([HistoryEvent(MIDNIGHT + number, None, "sda", "a", "missing")])
+    for _ in range(500):
+        its.notice("sda")
+        its.clock.advance(1)
+        its.notice()
+        its.clock.advance(1)
     its.history.save(its.clock.wall())
     found = its.history.events(its.clock.wall())
-    assert 100 == sum(each.kind == "missing" for each in found)
-    assert MIDNIGHT + 999 == found[-1].at
+    assert 100 == sum(each.kind in ("missing", "returned") for each in found)
+    assert ("missing", MIDNIGHT + 999) == (found[-1].kind, found[-1].at)
     rows = [
         encoded_events([each._replace(at=float(n))]) for n, each in enumerate(found[-1:] * 25_000)
     ]

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from exporter.config.history_settings import HistorySettings
-from exporter.history.history_files import MAX_FILE_BYTES
+from exporter.history.history_files import MAX_FILE_BYTES, HistoryFiles
+from exporter.history.minute_recorder import MinuteRecorder
 from exporter.io.verdict import Verdict
 from exporter.pages.past.past_reader import collected
 from exporter.pages.past.time_range import KINDS, TimeRange
@@ -88,7 +89,8 @@ def test_a_write_that_was_cut_at_any_byte_costs_only_itself(tmp_path: Path) -> N
         path.write_bytes(whole[:length])
         its.start()
         assert list(range(19)) == minutes(its)
-        its.history._files._append(DAY_FILE, whole[:first])
+        with path.open("ab") as file:
+            file.write(whole[:first])
         assert sorted([*range(19), *range(19)]) == minutes(its), length
 
 
@@ -98,10 +100,9 @@ def test_hours_are_written_when_they_have_ended_also_over_restarts(tmp_path: Pat
     its.restart(orderly=True)
     its.seconds(100 * 60, BUSY)
     assert [0, 1, 2, 3] == hours(its)
-    whole = {
-        each.ordinal - MINUTE // 60: each
-        for each in its.history._files.hours(MINUTE // 60, MINUTE // 60 + 9).values()
-    }
+    files = HistoryFiles(tmp_path, MinuteRecorder(its.sampler), days=7, months=2)
+    written = files.hours(MINUTE // 60, MINUTE // 60 + 9)
+    whole = {each.ordinal - MINUTE // 60: each for each in written.values()}
     assert [0, 1, 2] == sorted(whole)
     assert whole[1].seconds == pytest.approx(3600, abs=70)
     assert whole[1].drives[identity("sda")].read_bytes == pytest.approx(1e6, rel=0.01)
@@ -159,7 +160,7 @@ def test_a_full_disk_is_reported_once_and_writing_resumes(
     with files_up_to(size + 20):
         its.seconds(60 * 60, BUSY)
         assert size == its.files()[DAY_FILE]
-        assert "File too large" == its.history.problem
+        assert "cannot be written: File too large. The last minutes" in its.history.problem
     its.seconds(20 * 60, BUSY)
     assert "" == its.history.problem
     assert list(range(119)) == minutes(its)[:119]

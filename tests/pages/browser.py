@@ -3,7 +3,8 @@
 import contextlib
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ from tests.required import lacking
 WIDTHS = (360, 768, 1280, 2560)
 SCHEMES = ("light", "dark")
 
+#: The width of A4 in pixels, without margins of 1 cm.
+PAPER_WIDTH = 718
+
 _FLAGS = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -36,11 +40,23 @@ class Browser:
     def __init__(self, driver: webdriver.Chrome) -> None:
         self.driver = driver
 
-    def open(self, address: str, width: int = 1280, scheme: str = "light") -> None:
-        """Opens a page in a window of this width. Earlier messages of the console are dropped."""
+    def open(
+        self,
+        address: str,
+        width: int = 1280,
+        scheme: str = "light",
+        medium: str = "screen",
+        features: Mapping[str, str] = {},
+    ) -> None:
+        """Opens a page in a window of this width. Earlier messages of the console are dropped.
+
+        medium: screen or print. features: further features of the medium, keyed by name.
+        """
+        wanted = {"prefers-color-scheme": scheme, **features}
         self.command(
             "Emulation.setEmulatedMedia",
-            features=[{"name": "prefers-color-scheme", "value": scheme}],
+            media=medium,
+            features=[{"name": name, "value": value} for name, value in wanted.items()],
         )
         self.command(
             "Emulation.setDeviceMetricsOverride",
@@ -131,5 +147,10 @@ class PageServer:
                 self.seconds += 1
             return self._hosts[self._shown](self.seconds)
 
-    def _kept(self, _drive: DriveView) -> DriveHistory:
-        return self._history
+    def _kept(self, drive: DriveView) -> DriveHistory:
+        """Returns the history, with a wear that ends at that of the drive."""
+        health, wear = drive.facts.health, self._history.wear
+        if health is None or health.endurance is None or not wear:
+            return self._history
+        factor = health.endurance.used_ratio / wear[-1][1]
+        return replace(self._history, wear=[(at, ratio * factor) for at, ratio in wear])

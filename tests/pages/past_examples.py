@@ -2,6 +2,8 @@
 
 import math
 import random
+from collections.abc import Callable
+from dataclasses import replace
 
 from exporter.history.history_events import STARTED, HistoryEvent
 from exporter.history.io_summary import IoSummary
@@ -9,6 +11,7 @@ from exporter.io.verdict import Verdict
 from exporter.pages.past.past_pages import PastPages
 from exporter.pages.past.past_reader import Past, PastEvents, PastPoint, PastReader
 from exporter.pages.past.time_range import TimeRange
+from exporter.pages.views import HostView, RecentEvents
 from tests.pages.examples import AT, DAY
 
 #: The begin of the bottleneck: 24 minutes before the pages are taken, and the same time each night.
@@ -44,6 +47,35 @@ EVENTS = [
     HistoryEvent(BEGAN - DAY, BEGAN - DAY + ILL_SECONDS, "nvme1n1", "n", "write_cache", 790.0, 0.2),
     HistoryEvent(AT - 1.3 * DAY, None, "nvme1n1", "n", "thermal", 35.0, 0.02),
 ]
+
+
+def with_events(host: Callable[[int], HostView]) -> Callable[[int], HostView]:
+    """Returns the host with its last events.
+
+    They are those of `EVENTS`, if it has these drives; else its bottlenecks and missing drives.
+    """
+
+    def changed(shift: int) -> HostView:
+        view = host(shift)
+        names = {drive.name for drive in view.drives}
+        found = [each for each in EVENTS[:4] if each.name in names]
+        if len(found) < 4:
+            found = []
+            for number, drive in enumerate(view.drives):
+                at = AT // 60 * 60 - 240 - 7000 * number
+                kind = "missing" if drive.facts.is_missing else drive.verdict.value
+                number_of = 1.0 if kind == "missing" else 190.0
+                if kind != "none":
+                    end = None if number == 0 else at + 200
+                    found.append(
+                        HistoryEvent(at, end, drive.name, drive.name, kind, number_of, 0.031)
+                    )
+        newest = (*found[:4], EVENTS[4])
+        lasting = frozenset(each for each in newest[:1] if each.is_bottleneck)
+        links = (("/events", "Events"), *view.links)
+        return replace(view, recent=RecentEvents(newest, lasting), links=links)
+
+    return changed
 
 
 def pages() -> PastPages:

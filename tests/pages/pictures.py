@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.duration import wait_until
 from tests.pages import examples
 from tests.pages.browser import PageServer, browser
+from tests.pages.past_examples import with_events
 from tests.pages.test_pages import history
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
@@ -23,12 +24,12 @@ _MATRIX_HEIGHT, _MATRIX_COLOURS = 1400, 64
 
 HOSTS = {
     "1": examples.one,
-    "1-trouble": examples.one_in_trouble,
-    "6-trouble": examples.six,
+    "1-trouble": with_events(examples.one_in_trouble),
+    "6-trouble": with_events(examples.six),
     "24": lambda shift: examples.many(24, shift, in_trouble=False),
-    "24-trouble": lambda shift: examples.many(24, shift),
+    "24-trouble": with_events(lambda shift: examples.many(24, shift)),
     "200": lambda shift: examples.many(200, shift, in_trouble=False),
-    "200-trouble": lambda shift: examples.many(200, shift),
+    "200-trouble": with_events(lambda shift: examples.many(200, shift)),
 }
 
 #: Host, path, width and scheme of each picture that the documents show.

@@ -1,5 +1,6 @@
 """The pages in a real browser: updates, policy, accessibility, widths, without a script."""
 
+import base64
 import re
 from collections.abc import Iterator
 from importlib import resources
@@ -15,17 +16,17 @@ from selenium.webdriver.common.keys import Keys
 from exporter.pages.page_texts import megabytes
 from exporter.pages.views import HostView
 from tests.duration import wait_until
-from tests.pages import examples
-from tests.pages.browser import SCHEMES, WIDTHS, Browser, PageServer, browser
+from tests.pages import examples, past_examples
+from tests.pages.browser import PAPER_WIDTH, SCHEMES, WIDTHS, Browser, PageServer, browser
 from tests.pages.test_pages import history
 
 pytestmark = pytest.mark.real
 
 HOSTS = {
-    "most states": examples.six,
+    "most states": past_examples.with_events(examples.six),
     "one": examples.one,
     "one in trouble": examples.one_in_trouble,
-    "24": lambda shift: examples.many(24, shift),
+    "24": past_examples.with_events(lambda shift: examples.many(24, shift)),
     "24 healthy": lambda shift: examples.many(24, shift, in_trouble=False),
     "200": lambda shift: examples.many(200, shift),
     "a virtual disk": examples.bare,
@@ -46,15 +47,53 @@ PAGES = (
     ("long names", "/drive/mapper%2F" + "x" * 40),
 )
 
-#: Collects violations of the policy of a page, before its own code runs.
-WATCH_POLICY = """window.violations = []; document.addEventListener(
-  "securitypolicyviolation", (event) => violations.push(event.violatedDirective));"""
+#: Collects violations of the policy of a page, the delays of its timers, and what gets the focus
+#: with the width of its outline, before its own code runs.
+WATCH = """window.violations = []; window.delays = []; window.focused = [];
+  window.reached = new Set();
+  document.addEventListener("securitypolicyviolation",
+    (event) => violations.push(event.violatedDirective));
+  document.addEventListener("focusin", ({ target }) => {
+    const { outlineStyle, outlineWidth } = getComputedStyle(target);
+    focused.push([target.outerHTML.slice(0, 90), outlineStyle, parseFloat(outlineWidth)]);
+    reached.add(target);
+  });
+  const later = window.setTimeout;
+  window.setTimeout = (work, delay) => { delays.push(delay); return later(work, delay); };"""
+
+#: What a printed page shows: its colours, what is left of the controls, the date, what is still
+#: closed, the smallest text in pixels, and the width.
+PRINTED = """
+  const style = getComputedStyle(document.body), sizes = [];
+  const isText = (node) => node.nodeType === 3 && node.data.trim();
+  for (const node of document.querySelectorAll("#main *, header *"))
+    if (node.checkVisibility() && [...node.childNodes].some(isText))
+      sizes.push(parseFloat(getComputedStyle(node).fontSize));
+  const seen = (names) => [...document.querySelectorAll(names)].filter((e) => e.checkVisibility());
+  return { colours: [style.backgroundColor, style.color],
+    controls: seen("button, .dot, .ns, .rd, nav").length,
+    date: getComputedStyle(document.querySelector(".clk"), "::after").content,
+    closed: document.querySelectorAll("details").length - seen("details table").length,
+    smallest: Math.min(...sizes), width: document.documentElement.scrollWidth };"""
+
+#: The colours of what is drawn, which forced colours must not remove.
+DRAWN = """
+  const found = [];
+  const marks = "em, .v:not(.none), .ch :is(.a, .b, .r, .w), .st rect";
+  for (const node of document.querySelectorAll(marks)) {
+    const style = getComputedStyle(node), name = node.getAttribute("class") || "";
+    if (/kbusy|kflush|k-none/.test(name) || !node.checkVisibility()) continue;
+    const drawn = node.matches("em, .v") ? style.backgroundColor : node.matches(".r, .w")
+      ? style.stroke : style.fill;
+    if (!drawn.startsWith("url")) found.push([name, drawn]);
+  }
+  return found;"""
 
 
 @pytest.fixture(scope="module")
 def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with browser(tmp_path_factory.mktemp("browser")) as opened:
-        opened.command("Page.addScriptToEvaluateOnNewDocument", source=WATCH_POLICY)
+        opened.command("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
         yield opened
 
 
@@ -398,6 +437,29 @@ def test_a_pointer_and_the_arrow_keys_read_the_values_of_a_second(
     assert line.text == line.get_attribute("aria-valuetext")
 
 
+def test_the_keyboard_alone_reaches_everything_and_shows_where_it_is(
+    window: Browser, server: PageServer
+) -> None:
+    server.moves = False
+    server.show("24")
+    window.open(server.address)
+    wait_until(lambda: is_live(window, server))
+    count = window.script(
+        "return [...document.querySelectorAll('a, button, summary, [tabindex]')]"
+        ".filter((each) => each.checkVisibility()).length"
+    )
+    ActionChains(window.driver).send_keys(Keys.TAB * count).perform()
+    focused = window.script("return window.focused")
+    assert count == window.script("return reached.size") > 40
+    assert [] == [each for each in focused if each[1] == "none" or each[2] < 2]
+    window.script("document.querySelector('summary').focus()")
+    ActionChains(window.driver).send_keys(Keys.ENTER).perform()
+    assert "/data/23" in window.driver.find_element(By.ID, "rest").text
+    window.script("document.querySelector('.re a').focus()")
+    ActionChains(window.driver).send_keys(Keys.ENTER).perform()
+    wait_until(lambda: "range=hour" in window.driver.current_url)
+
+
 def test_last_night_is_found_from_the_live_page_by_links_alone(
     tmp_path: Path, server: PageServer
 ) -> None:
@@ -421,6 +483,83 @@ def test_the_stylesheet_is_the_one_of_the_scheme(window: Browser, server: PageSe
         window.open(server.address, 1280, scheme)
         backgrounds.append(window.script("return getComputedStyle(document.body).backgroundColor"))
     assert ["rgb(251, 251, 250)", "rgb(16, 18, 20)"] == backgrounds
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "sheets"),
+    [
+        ("most states", "/", 4),
+        ("24", "/", 2),
+        ("24 healthy", "/", 1),
+        ("most states", "/drive/nvme1n1", 2),
+        ("most states", "/drive/nvme1n1?range=day", 3),
+        ("most states", "/events", 1),
+    ],
+)
+def test_a_printed_page_is_dark_on_white_complete_and_dated(
+    window: Browser, server: PageServer, name: str, path: str, sheets: int
+) -> None:
+    server.moves = False
+    server.show(name)
+    window.open(server.address + path, PAPER_WIDTH, "dark", "print")
+    found = window.script(PRINTED)
+    assert ["rgb(255, 255, 255)", "rgb(25, 27, 29)"] == found["colours"]
+    assert 0 == found["controls"] == found["closed"]
+    assert re.search(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", found["date"]), found["date"]
+    assert found["smallest"] >= 8
+    assert found["width"] <= PAPER_WIDTH
+    paper = {"paperWidth": 8.27, "paperHeight": 11.69, "printBackground": True}
+    printed = base64.b64decode(window.command("Page.printToPDF", **paper)["data"])
+    assert 1 <= len(re.findall(rb"/Type /Page\b", printed)) <= sheets
+
+
+@pytest.mark.parametrize(("motion", "period"), [("no-preference", 1000), ("reduce", 5000)])
+def test_with_reduced_motion_values_change_every_five_seconds(
+    window: Browser, server: PageServer, motion: str, period: int
+) -> None:
+    server.show("one")
+    window.open(server.address, features={"prefers-reduced-motion": motion})
+    wait_until(lambda: bool(window.script("return window.delays.length")))
+    delays = window.script("return window.delays")
+    assert all(period - 1000 < each <= period for each in delays), delays
+    assert 0 == window.script(
+        "return [...document.querySelectorAll('*')].map((each) => getComputedStyle(each))"
+        ".filter((each) => each.animationName !== 'none' || each.transitionDuration !== '0s'"
+        " || each.scrollBehavior !== 'auto').length"
+    )
+
+
+@pytest.mark.parametrize(("name", "scheme"), [("most states", "dark"), ("24", "light")])
+def test_forced_colours_leave_every_mark_visible(
+    window: Browser, server: PageServer, name: str, scheme: str
+) -> None:
+    server.show(name)
+    window.open(server.address, 1280, scheme, features={"forced-colors": "active"})
+    canvas = "rgb(0, 0, 0)" if scheme == "dark" else "rgb(255, 255, 255)"
+    ground = window.script("return getComputedStyle(document.body).backgroundColor")
+    assert canvas == ground
+    drawn = window.script(DRAWN)
+    faint = [each for each in drawn if contrast(each[1], canvas) < 3]
+    assert len(drawn) >= 15
+    assert [] == faint
+    if name == "24":
+        edges = window.script(
+            "return [...document.querySelectorAll('.cells a')].map((each) =>"
+            " [each.className.includes('mis'), parseFloat(getComputedStyle(each).borderWidth)])"
+        )
+        assert {(False, 1), (True, 3)} == {tuple(each) for each in edges}
+
+
+def contrast(one: str, other: str) -> float:
+    """Returns the contrast of two colours as in WCAG 2: 1 to 21."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
 
 
 def test_the_pictures_in_the_documents_are_small() -> None:

@@ -214,7 +214,7 @@ def test_values_come_from_the_sampler(tmp_path: Path) -> None:
     assert [0.08, None] == [sdx.now.write_await, sdx.now.read_await]
     assert 3 == sdx.now.saturated_seconds == sdx.now.statuses.count(1 | 16)
     assert 6 == view.now.window == len(sdx.now.written_column)
-    assert "sdx is at its limit. sdx needs attention." == view.sentence
+    assert "sdx is at its limit." == view.sentence
     its.tick()
     assert 0.0 == reader.read().now.transferred[-1]
 

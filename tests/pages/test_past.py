@@ -4,7 +4,8 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,9 +29,11 @@ from exporter.pages.past.time_range import (
     ticks,
     zone,
 )
+from exporter.pages.snapshot import recent_events
 from exporter.pages.views import HostView
 from exporter.web.http_message import Request
 from tests.history.simulated_host import MIDNIGHT, SimulatedHost, identity, io
+from tests.mounts import full, read_only, small_memory_disk
 from tests.pages import examples
 from tests.pages.test_pages import Outline
 
@@ -67,7 +70,9 @@ def view_of(its: SimulatedHost, name: str = "nvme0n1") -> HostView:
     view = examples.one()
     drive = view.drives[0]
     facts = replace(drive.facts, name=name, identity=identity(name))
-    return replace(view, at=its.clock.wall(), drives=(replace(drive, facts=facts),))
+    at = its.clock.wall()
+    recent = recent_events(its.history, at)
+    return replace(view, at=at, drives=(replace(drive, facts=facts),), recent=recent)
 
 
 def site(its: SimulatedHost | None, view: HostView) -> LiveSite:
@@ -170,12 +175,64 @@ def test_a_disk_that_hangs_delays_the_page_and_not_more(
         released.set()
 
 
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("failing", "reason"), [(full, "No space left on device"), (read_only, "Read-only file system")]
+)
+def test_pages_say_what_a_full_or_read_only_disk_costs_and_go_on(
+    tmp_path: Path, failing: Callable[[Path], AbstractContextManager[None]], reason: str
+) -> None:
+    def recorded(its: SimulatedHost) -> list[int]:
+        first = int(MIDNIGHT // 60)
+        found = its.history.minutes(first, first + 2000, identity("nvme0n1"))
+        return sorted(each.ordinal - first for each in found)
+
+    load = {"nvme0n1": io(8e6, 4e6, 0.0004)}
+    with small_memory_disk(tmp_path) as disk:
+        its = SimulatedHost(disk, ["nvme0n1"])
+        its.seconds(40 * 60, load)
+        with failing(disk):
+            # The last blocks of the files may have space left.
+            while not its.history.problem:
+                its.seconds(600, load)
+            began = int(its.clock.wall() - MIDNIGHT) // 60
+            its.seconds(5 * 3600, load)
+            live = site(its, view_of(its))
+            for path, query in (("/", ""), ("/events", ""), ("/drive/nvme0n1", "range=hour")):
+                text = page(live, path, query)
+                assert f"The history cannot be written: {reason}. The last minutes wait" in text
+            assert text.count('class="na"') == 0, "the last hour is in memory"
+            assert "The exporter was started" in page(live, "/events")
+        kept = recorded(its)
+        assert {*range(38), *range(began + 121, began + 299)} < set(kept)
+        assert began + 60 not in kept
+        its.seconds(25 * 60, load)
+        assert "" == its.history.problem
+        assert {*range(38), *range(began + 150, began + 320)} < set(recorded(its))
+
+
+def test_the_first_page_lists_the_last_events_without_a_disk(night: SimulatedHost) -> None:
+    text = Outline(page(site(None, view_of(night)), "/")).text
+    assert "03:12 – 03:19" in text
+    assert "Bottleneck: write cache, for 7 min, worst await 90 ms" in text
+    day_later = replace(view_of(night), at=night.clock.wall() + 86_400)
+    assert "22 Nov 03:12 – 03:19" in Outline(page(site(None, day_later), "/")).text
+
+
+def test_a_host_on_which_nothing_happened_has_no_list_of_events(tmp_path: Path) -> None:
+    its = SimulatedHost(tmp_path, ["nvme0n1"])
+    its.seconds(60, {})
+    assert "What happened" not in page(site(its, view_of(its)), "/")
+
+
 def test_names_that_are_hostile_to_html_stay_text(tmp_path: Path) -> None:
     its = SimulatedHost(tmp_path, ["<b>&\"'"])
     its.seconds(120, {"<b>&\"'": io(read=1e6)}, {"<b>&\"'": Verdict.DEVICE})
-    its.history._add([HistoryEvent(MIDNIGHT, None, "<script>", "x", "<img>")])
+    its.write_events([HistoryEvent(MIDNIGHT, None, "<script>", "x", "<img>")])
     live = site(its, view_of(its, "<b>&\"'"))
+    its.restart(orderly=True)
     texts = [
+        page(site(its, view_of(its, "<b>&\"'")), "/"),
         page(live, "/events"),
         page(live, "/drive/%3Cb%3E%26%22%27", "range=hour"),
     ]
@@ -190,9 +247,7 @@ def test_at_most_two_hundred_events_are_shown_and_older_ones_have_a_link(tmp_pat
     its = SimulatedHost(tmp_path, ["nvme0n1"])
     its.clock.advance(1000)
     for n in range(450):
-        its.history._add([HistoryEvent(MIDNIGHT + n, None, "sda", str(n), "missing")])
-        if n % 50 == 0:
-            its.history.save(its.clock.wall())
+        its.write_events([HistoryEvent(MIDNIGHT + n, None, "sda", str(n), "missing")])
     view = view_of(its)
     live = site(its, view)
     first = page(live, "/events")

@@ -27,7 +27,7 @@ from exporter.wear.wear_history import WearHistory
 from exporter.wear.wear_tables import VERSION
 from tests.duration import at_most
 from tests.fuzz import examples
-from tests.mounts import unmount
+from tests.mounts import filled, small_memory_disk
 from tests.required import lacking
 
 KEY = "naa.5002538e40a1b2c3"
@@ -149,23 +149,8 @@ def test_a_full_disk_loses_neither_old_nor_new_rows(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mounts a file system of 128 KiB; skips the test if mounting is not permitted."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    argv = ["mount", "-t", "tmpfs", "-o", "size=128k,mode=700", "tmpfs", str(disk)]
-    if os.geteuid() != 0 or subprocess.run(argv, capture_output=True, check=False).returncode:
-        lacking("no right to mount a tmpfs")
-    yield disk
-    unmount(disk)
-
-
-def filled(disk: Path) -> Path:
-    """Fills the disk, and returns a file that a test can delete to free space again."""
-    ballast = disk / "ballast"
-    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while True:
-            file.write(b"\0" * 4096)
-    return ballast
+    with small_memory_disk(tmp_path) as disk:
+        yield disk
 
 
 def test_a_disk_that_is_really_full(small_disk: Path) -> None:

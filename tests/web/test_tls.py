@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from exporter.runtime.errors import ConfigError
+from exporter.web.security import load_security
 from exporter.web.tls import make_tls
 from exporter.web.web_config import TlsConfig
 from tests.web.http_client import (
@@ -239,6 +240,13 @@ def test_a_mistake_in_an_inline_certificate_names_the_key(
     with pytest.raises(ConfigError, match=expected) as e:
         make_tls(TlsConfig(cert=text(cert), key=text(key)))
     assert "PRIVATE KEY-----" not in str(e.value)
+
+
+def test_a_certificate_that_cannot_be_read_names_the_file_that_names_it(web_yml: Write) -> None:
+    path = web_yml("tls_server_config: {cert_file: /nonexistent.pem, key_file: /nonexistent.key}")
+    with pytest.raises(ConfigError) as e:
+        load_security(path)
+    assert str(e.value).startswith(f"{path}: tls_server_config.cert_file /nonexistent.pem: ")
 
 
 def test_of_several_curves_the_first_is_used(

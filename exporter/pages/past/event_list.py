@@ -3,16 +3,12 @@
 import time
 from collections.abc import Callable, Sequence
 
-from exporter.history.history_events import STARTED, HistoryEvent
-from exporter.io.drive_events import EventKind
-from exporter.io.verdict import Verdict
-from exporter.pages import judgement
+from exporter.history.history_events import HistoryEvent
 from exporter.pages.document import document
-from exporter.pages.drive_section import link_to
-from exporter.pages.event_lanes import LANES
-from exporter.pages.page_texts import clock, counted, day, duration, escaped, milliseconds, titled
+from exporter.pages.page_texts import day, escaped, titled
 from exporter.pages.past.past_reader import MAX_SHOWN, PastEvents
-from exporter.pages.past.time_range import range_around, zone
+from exporter.pages.past.recent_events import drive_link, event_cell, event_time
+from exporter.pages.past.time_range import zone
 from exporter.pages.views import HostView
 
 
@@ -46,21 +42,6 @@ def event_table(
     return f'<table class="ev"><thead class="sr">{head}</thead>{"".join(rows)}</tbody></table>'
 
 
-def event_words(event: HistoryEvent) -> str:
-    """Returns what happened, such as ``Bottleneck: device, for 3 min``."""
-    if event.kind == STARTED:
-        return "The exporter was started"
-    if event.is_bottleneck:
-        worst = f", worst await {milliseconds(event.worst)} ms" if event.worst else ""
-        label = judgement.LABELS[Verdict(event.kind)]
-        return f"Bottleneck: {label}, for {duration(event.number)}{worst}"
-    try:
-        name = LANES[EventKind(event.kind)][0]
-    except ValueError:
-        name = event.kind
-    return name if event.number <= 1 else f"{name}: {event.number:,.0f}"
-
-
 def events_page(
     view: HostView, found: PastEvents, is_open: Callable[[HistoryEvent], bool], assets: str
 ) -> str:
@@ -75,8 +56,8 @@ def events_page(
             f'<p class="s"><a href="/events?before={int(found.events[-1].at) - 1}">older</a></p>'
         )
     note = (
-        f"newest first, {counted(len(found.events), 'event')} of at most {MAX_SHOWN}; times are"
-        f" {escaped(zone(view.at))}; a time opens the charts around it"
+        f"newest first, at most {MAX_SHOWN} · times are {escaped(zone(view.at))} · a time opens the"
+        " charts around it"
     )
     return document(
         view,
@@ -94,22 +75,8 @@ def events_page(
 
 
 def _row(event: HistoryEvent, now: float, *, is_still_open: bool, with_drive: bool) -> str:
-    begin = clock(event.at)[:5] if event.is_bottleneck else clock(event.at)
-    text = begin
-    if event.is_bottleneck:
-        end = "now" if is_still_open else "?" if event.end is None else clock(event.end)[:5]
-        text = f"{begin} – {end}"
-    if event.name:
-        around = range_around("hour", event.at, now)
-        text = f'<a href="{link_to(event.name)}{around.query}">{text}</a>'
-    what = escaped(event_words(event))
-    if event.is_bottleneck and event.end is None and not is_still_open:
-        what += ' <span class="m">(its end is not recorded)</span>'
-    mark = f'<em class="k-{escaped(event.kind)}"></em>' if event.is_bottleneck else ""
-    name = f'<a href="{link_to(event.name)}">{escaped(event.name)}</a>' if event.name else ""
-    drive = f'<th scope="row">{name}</th>' if with_drive else ""
-    utc = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(event.at))
+    drive = f'<th scope="row">{drive_link(event)}</th>' if with_drive else ""
     return (
-        f'<tr><td><time datetime="{utc}">{text}</time></td>{drive}<td class="key">{mark}{what}'
-        "</td></tr>"
+        f"<tr><td>{event_time(event, now, is_open=is_still_open, with_day=False)}</td>{drive}"
+        f'<td class="key">{event_cell(event, is_open=is_still_open)}</td></tr>'
     )

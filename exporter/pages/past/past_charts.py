@@ -88,9 +88,12 @@ def past_strip(past: Past) -> str:
 
 def past_axis(past: Past) -> str:
     """Returns the local times below the charts."""
+    # A narrow page leaves out every second time of many.
+    shown = list(ticks(past.shown))
     texts = "".join(
-        f'<text class="c" x="{100 * place:.2f}%" y="12">{text}</text>'
-        for place, text in ticks(past.shown)
+        f'<text class="{"c opt" if number % 2 and len(shown) > 7 else "c"}"'
+        f' x="{100 * place:.2f}%" y="12">{text}</text>'
+        for number, (place, text) in enumerate(shown)
     )
     return f'<svg class="tk" aria-hidden="true">{texts}</svg>'
 

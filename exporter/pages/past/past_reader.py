@@ -87,7 +87,7 @@ class PastReader:
                 for each in history.events(shown.end)
                 if each.identity in (identity, "") and _overlaps(each, shown, history)
             ]
-            return Past(shown, points, events[: -MAX_SHOWN - 1 : -1], _problem(history))
+            return Past(shown, points, events[: -MAX_SHOWN - 1 : -1], history.problem)
 
         found = self._within_limit(work)
         return Past(shown, problem=_HANGS) if found is None else found
@@ -100,7 +100,7 @@ class PastReader:
         def work(history: IoHistory) -> PastEvents:
             found = [each for each in history.events(before) if each.at <= before]
             newest = found[: -MAX_SHOWN - 1 : -1]
-            return PastEvents(before, newest, len(found) > len(newest), _problem(history))
+            return PastEvents(before, newest, len(found) > len(newest), history.problem)
 
         found = self._within_limit(work)
         return PastEvents(before, problem=_HANGS) if found is None else found
@@ -154,14 +154,8 @@ def _overlaps(event: HistoryEvent, shown: TimeRange, history: IoHistory) -> bool
     return event.at < shown.end and end >= shown.begin
 
 
-def _problem(history: IoHistory) -> str:
-    if history.problem:
-        return f"The history cannot be written: {history.problem}."
-    return ""
-
-
 def _not_kept() -> str:
     return (
-        "No history is kept: it is disabled (history.enabled), or there is no state directory"
-        " (--state.directory)."
+        "No history is kept: it is disabled (history.enabled), or the exporter found no state"
+        " directory that it can write (--state.directory). Its log says which."
     )

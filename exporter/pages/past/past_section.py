@@ -149,5 +149,6 @@ def _missing_words(past: Past) -> str:
     share = "all" if missing == len(past.points) else f"{100 * missing / len(past.points):.0f} %"
     return (
         f'<p class="s m">Grey columns: nothing was recorded in {share} of this time, because the'
-        " exporter or the drive was not there, or the time is older than the history.</p>"
+        " exporter or the drive was not there, the time is older than the history, or a part of its"
+        " file is damaged.</p>"
     )
