@@ -10,14 +10,18 @@ RUN_PACKAGES  := python3-venv smartmontools fio
 DEB_PACKAGES  := debhelper python3
 TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev prometheus-alertmanager chromium chromium-driver systemd systemd-container procps $(DEB_PACKAGES) groff-base docker-compose zsh fish gpg gpgv gpg-agent
 RELEASE_PACKAGES := $(DEB_PACKAGES) rpm createrepo-c apt-utils gnupg
+# Additional system packages for the container images of a release.
+IMAGE_PACKAGES := mmdebstrap arch-test buildah qemu-user-static
 # Additional system packages for `make release-check`.
-CHECK_PACKAGES := $(RELEASE_PACKAGES) dnf cpio rpm2cpio mmdebstrap systemd-container curl openssh-client netcat-openbsd
+CHECK_PACKAGES := $(RELEASE_PACKAGES) $(IMAGE_PACKAGES) podman runc dnf cpio rpm2cpio mmdebstrap systemd-container curl openssh-client netcat-openbsd
 STACK_PACKAGES := prometheus prometheus-alertmanager
 # Additional system packages for `make lab`.
 LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian podman buildah runc mariadb-server sysbench
 ARGS   ?=
 # Duration of the first part of `make fuzz`, in seconds. Coverage guides its inputs.
 SECONDS ?= 300
+# IMAGES=no: `make release` without container images, which only root builds.
+WITHOUT_IMAGES := $(if $(filter no,$(IMAGES)),--without-images)
 RUNS   ?= 10
 KIND   ?= both
 # Tests that mostly wait: for real disks, programs and intervals. Ten of them share two cores.
@@ -52,7 +56,7 @@ BUILDER ?= docker build
 RUN_PORT = $(lastword $(subst :, ,$(filter --web.listen-address=%,$(ARGS))))
 
 .DEFAULT_GOAL := help
-.PHONY: help rpm run venv dev test system quick fuzz green check format golden docs pmm address corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo gallery engines fleet image bench clean packages test-packages deb-packages lab-packages release-packages release apt-repo rpm-repo release-check chart chart-check kubernetes
+.PHONY: help rpm run venv dev test system quick fuzz green check format golden docs pmm address corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo gallery engines fleet image bench clean packages test-packages deb-packages lab-packages release-packages image-packages release apt-repo rpm-repo release-check chart chart-check kubernetes
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -145,8 +149,8 @@ wheelhouse: venv  ## Build dist/*.tar.gz for RHEL, Rocky and others (x86_64 and 
 	@packaging/archive.sh $(BIN)/python x86_64 aarch64
 
 # The tools of `make release` are installed in the system and in .venv.
-release: release-packages $(VENV)/.installed-release  ## Build all files of a release from a tagged commit (VERSION=1.0.0 OUT=DIR, KEY=fingerprint signs them)
-	@$(BIN)/python -m release build --version='$(VERSION)' --out='$(OUT)' --key='$(KEY)'
+release: release-packages $(if $(WITHOUT_IMAGES),,image-packages) $(VENV)/.installed-release  ## Build all files of a release from a tagged commit (VERSION=1.0.0 OUT=DIR, KEY=fingerprint signs them, IMAGES=no)
+	@$(BIN)/python -m release build --version='$(VERSION)' --out='$(OUT)' --key='$(KEY)' $(WITHOUT_IMAGES)
 
 chart: venv  ## Pack the Helm chart with rules and dashboards into dist/
 	@$(BIN)/python -m release chart --out=dist
@@ -236,6 +240,9 @@ deb-packages:
 
 release-packages:
 	@./packages.sh $(RELEASE_PACKAGES)
+
+image-packages:
+	@./packages.sh $(IMAGE_PACKAGES)
 
 lab-packages:
 	@./packages.sh $(LAB_PACKAGES)

@@ -28,6 +28,9 @@ _APT = (
 )
 _SECONDS = 300.0
 
+#: Room for two versions of the modules.
+_SMALL = "40m"
+
 #: Kills dpkg and postinst when postinst has begun, as at a loss of power.
 _KILLER = """#!/bin/sh
 while :; do
@@ -165,6 +168,71 @@ def test_an_upgrade_that_is_killed_can_be_continued(machine: Machine) -> None:
     machine.run("systemctl", "stop", "killer")
     state = machine.run("dpkg-query", "--show", "--showformat=${Status}", "ssd-exporter").stdout
     assert state.endswith("half-configured"), state
+    machine.run("dpkg", "--configure", "--pending", timeout=_SECONDS)
+    await_page(machine, NEW)
+    apt(machine, "purge", "ssd-exporter")
+
+
+@pytest.fixture
+def small(machine: Machine) -> Iterator[str]:
+    """The directory of the modules, on a small file system."""
+    place = "/usr/lib/ssd-exporter"
+    machine.run("mkdir", "--parents", place)
+    machine.run("mount", "-t", "tmpfs", "-o", f"size={_SMALL},mode=755", "tmpfs", place)
+    try:
+        yield place
+    finally:
+        machine.run("umount", place)
+
+
+def fill(machine: Machine, place: str) -> None:
+    machine.run("sh", "-c", f"cat /dev/zero > {place}/filler")
+    assert "No space left" in machine.run("sh", "-c", f"echo x > {place}/more").stderr
+
+
+def test_a_full_disk_stops_the_upgrade_and_the_old_version_runs_on(
+    machine: Machine, small: str
+) -> None:
+    machine.write(_LIST, line(_BOTH))
+    apt(machine, "update")
+    apt(machine, "install", f"ssd-exporter={OLD}")
+    await_page(machine, OLD)
+    state = machine.run("ls", "/var/lib/ssd-exporter").stdout.split()
+
+    fill(machine, small)
+    done = machine.run(*_APT, "install", "ssd-exporter", timeout=_SECONDS)
+    assert done.returncode != 0
+    assert "No space left on device" in done.stdout + done.stderr
+    await_page(machine, OLD)
+    machine.systemctl("restart", *BOTH)
+    await_page(machine, OLD)
+
+    machine.run("rm", f"{small}/filler")
+    apt(machine, "install", "ssd-exporter")
+    await_page(machine, NEW)
+    assert {*state} <= {*machine.run("ls", "/var/lib/ssd-exporter").stdout.split()}
+    apt(machine, "purge", "ssd-exporter")
+
+
+def test_a_disk_that_fills_before_postinst_is_reported_once_and_the_upgrade_can_be_continued(
+    machine: Machine, small: str
+) -> None:
+    machine.write(_LIST, line(_BOTH))
+    apt(machine, "update")
+    apt(machine, "install", f"ssd-exporter={OLD}")
+    await_page(machine, OLD)
+
+    package = f"{_BOTH}/pool/ssd-exporter_{NEW}_amd64.deb"
+    assert machine.run("dpkg", "--unpack", package, timeout=_SECONDS).returncode == 0
+    fill(machine, small)
+    done = machine.run("dpkg", "--configure", "ssd-exporter", timeout=_SECONDS)
+    assert done.returncode != 0
+    ours = [said for said in done.stderr.splitlines() if said.startswith("ssd-exporter: ")]
+    assert 1 == len(ours), done.stderr
+    assert "no space is left on its file system; solve this, then run: dpkg" in ours[0]
+    await_page(machine, OLD)
+
+    machine.run("rm", f"{small}/filler")
     machine.run("dpkg", "--configure", "--pending", timeout=_SECONDS)
     await_page(machine, NEW)
     apt(machine, "purge", "ssd-exporter")

@@ -9,14 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from release.container_image import BASE_OPTIONS, SUITE
 from rigs.lab.vm.cache import PROJECT, digest, made, run
 from tests.duration import PATIENCE_SECONDS
 
 #: Certificates on Debian.
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
-
-#: Files that the official Debian image omits.
-_LEFT_OUT = ("doc", "man", "locale", "info", "groff", "lintian", "linda")
 
 #: runc, because crun does not support mixed cgroup versions. Limits are not raised, because root in
 #: a container may not. No separate network, which requires kernel features that are missing here.
@@ -27,20 +25,10 @@ _SECONDS = PATIENCE_SECONDS
 
 def base() -> Path:
     """An image archive equivalent to debian:bookworm-slim, built from packages."""
-    options = [
-        "--mode=root",
-        "--variant=minbase",
-        '--aptopt=APT::Install-Recommends "false"',
-        # Without it, `usrmerge` and Perl would be installed.
-        "--include=usr-is-merged",
-        "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
-        *(f"--dpkgopt=path-exclude=/usr/share/{each}/*" for each in _LEFT_OUT),
-        "--dpkgopt=path-include=/usr/share/doc/*/copyright",
-    ]
-    name = f"image-base-{digest([], *options)}.tar"
+    name = f"image-base-{digest([], *BASE_OPTIONS)}.tar"
 
     def make(where: Path) -> None:
-        run("mmdebstrap", "--quiet", "--format=tar", *options, "bookworm", where)
+        run("mmdebstrap", "--quiet", "--format=tar", *BASE_OPTIONS, SUITE, where)
 
     return made(name, make)
 
