@@ -17,7 +17,7 @@ class System:
 
     suite: its name for apt. mirror: where it is downloaded. more: further packages. is_bare:
     without the packages that the tests of a booted system need. machine: x86_64, or one that this
-    host emulates.
+    host emulates. has_lists: apt knows the packages of the mirror.
     """
 
     name: str
@@ -26,6 +26,7 @@ class System:
     more: tuple[str, ...] = ()
     is_bare: bool = False
     machine: str = "x86_64"
+    has_lists: bool = False
 
     def root(self) -> Path:
         """A directory with the distribution; unless it is bare with systemd, Python and curl."""
@@ -46,6 +47,7 @@ class System:
                 f"--architectures={ARCHITECTURES[self.machine]}",
                 f"--include={','.join((*(() if self.is_bare else _PACKAGES), *self.more))}",
                 '--aptopt=APT::Install-Recommends "false"',
+                *(("--skip=cleanup/apt/lists",) if self.has_lists else ()),
                 *(self.suite, new, self.mirror),
             )
         except RuntimeError:
@@ -72,6 +74,11 @@ BARE = tuple(
     System(system.name, system.suite, system.mirror, more, is_bare=True)
     for system in SYSTEMS[:2]
     for more in (("apt",), ("python3-minimal",))
+)
+
+#: With systemd, and without Python.
+FRESH = System(
+    "Debian 12", "bookworm", _DEBIAN, ("apt", "curl", "systemd-sysv"), is_bare=True, has_lists=True
 )
 
 #: For Ansible: it connects by ssh, and installs with python3-apt.
