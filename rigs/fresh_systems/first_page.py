@@ -2,7 +2,7 @@
 
 The other side is prometheus-node-exporter and prometheus of Debian, until both answer. All
 packages are in the cache of apt before, so the network does not count. Recommended packages are
-installed, as by default. Pairs alternate which side begins. Output: the seconds of each run, and the
+installed, as by default. Pairs alternate which side begins. Prints the seconds of each run, and the
 quotient of the medians.
 """
 

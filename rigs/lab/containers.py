@@ -63,6 +63,10 @@ class Engine:
             PROJECT,
         )
 
+    def output(self, *words: str) -> str:
+        """Output of a container that ends, like `docker run` with these arguments."""
+        return self.podman("run", "--rm", "--pull=never", "--network=none", *_RUN, *words)
+
     def start(self, name: str, *words: str) -> None:
         """Starts a container in the background, like `docker run` with these arguments."""
         self.podman("run", "--detach", f"--name={name}", *_RUN, *words)
@@ -115,11 +119,18 @@ class Engine:
 @contextmanager
 def engine() -> Iterator[Engine]:
     """An engine whose store contains only the base image."""
+    with empty_engine() as found:
+        found.podman("import", '--change=CMD ["bash"]', str(base()), "debian:bookworm-slim")
+        yield found
+
+
+@contextmanager
+def empty_engine() -> Iterator[Engine]:
+    """An engine without images."""
     # The directory that is most likely on a disk, also in a container.
     place = Path(tempfile.mkdtemp(prefix="ssd-image-", dir="/var/tmp"))
     found = Engine(place)
     try:
-        found.podman("import", '--change=CMD ["bash"]', str(base()), "debian:bookworm-slim")
         yield found
     finally:
         found.remove_all()
