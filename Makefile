@@ -56,7 +56,7 @@ BUILDER ?= docker build
 RUN_PORT = $(lastword $(subst :, ,$(filter --web.listen-address=%,$(ARGS))))
 
 .DEFAULT_GOAL := help
-.PHONY: help rpm run venv dev test system quick fuzz green check format golden docs pmm address corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo gallery engines fleet image bench clean packages test-packages deb-packages lab-packages release-packages image-packages release apt-repo rpm-repo release-check chart chart-check kubernetes
+.PHONY: help rpm run venv dev test system quick fuzz green check format golden docs pmm address corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo gallery engines fleet image bench clean packages test-packages deb-packages lab-packages release-packages image-packages release apt-repo rpm-repo release-check first-page chart chart-check kubernetes
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -211,9 +211,13 @@ fleet: test-packages dev  ## Compare the alerts of Prometheus and Thanos, and me
 green: test-packages dev  ## Run `make test` and `make system` RUNS times on a quiet and RUNS times on a busy machine (KIND=quiet or busy; ARGS=... for a part)
 	$(BIN)/python -m rigs.green --runs=$(RUNS) --kind=$(KIND) -- $(ARGS)
 
-release-check: dev $(VENV)/.installed-release  ## Build two releases twice, and install, upgrade, roll back and purge them on fresh systems (20 minutes)
+release-check: dev $(VENV)/.installed-release  ## Build two releases, one of them twice, and install, upgrade, roll back and purge them on fresh systems (90 minutes)
 	@./packages.sh $(CHECK_PACKAGES)
 	$(BIN)/pytest --timeout=3600 $(ARGS) rigs/fresh_systems
+
+first-page: deb-packages dev  ## Measure the time from apt-get install to the first page, beside Debian's node_exporter and Prometheus (5 minutes; ARGS=--pairs=5)
+	@./packages.sh mmdebstrap systemd-container apt-utils curl
+	$(BIN)/python -m rigs.fresh_systems.first_page $(ARGS)
 
 chart-check: dev  ## Render the Helm chart, and validate it with the schemas of Kubernetes and the Prometheus Operator (requires Go; 5 minutes the first time)
 	$(BIN)/pytest --timeout=3600 $(ARGS) rigs/chart

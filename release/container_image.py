@@ -116,9 +116,8 @@ class _Builder:
         self._build(tag, top, machine, *given, f"--volume={stage}:/staged:ro")
         layout = self.work / f"layout-{machine}"
         self._buildah("push", "--quiet", "--format=oci", tag, f"oci:{layout}")
-        asked = self._buildah("inspect", "--type=image", "--format={{json .Docker}}", tag)
-        found: dict[str, Any] = json.loads(asked)
-        oci.with_health_check(layout, found["config"]["Healthcheck"])
+        found: dict[str, Any] = json.loads(self._buildah("inspect", "--type=image", tag))
+        oci.with_health_check(layout, found["Docker"]["config"]["Healthcheck"])
         return layout
 
     def _build(self, tag: str, context: Path, machine: str, *options: str) -> None:
