@@ -30,9 +30,9 @@ class System:
 
     def root(self) -> Path:
         """A directory with the distribution; unless it is bare with systemd, Python and curl."""
-        name = "-".join(("bare" if self.is_bare else "system", self.suite, *self.more))
-        name = name if self.machine == "x86_64" else f"{self.machine}-{name}"
-        return cache.made(f"{name}-2", self._make)
+        kind = "bare" if self.is_bare else "system"
+        name = "+".join((f"{self.machine}-{kind}-{self.suite}", *self.more))
+        return cache.made(f"{name}-3", self._make)
 
     def _make(self, new: Path) -> None:
         with emulated(self.machine):
@@ -47,6 +47,8 @@ class System:
                 f"--architectures={ARCHITECTURES[self.machine]}",
                 f"--include={','.join((*(() if self.is_bare else _PACKAGES), *self.more))}",
                 '--aptopt=APT::Install-Recommends "false"',
+                # A mirror may lag behind.
+                '--aptopt=Acquire::Check-Valid-Until "false"',
                 *(("--skip=cleanup/apt/lists",) if self.has_lists else ()),
                 *(self.suite, new, self.mirror),
             )
@@ -62,6 +64,7 @@ _PACKAGES = ("apt", "systemd", "systemd-sysv", "python3", "curl", "smartmontools
 SYSTEMS = (
     System("Debian 12", "bookworm", _DEBIAN),
     System("Debian 13", "trixie", _DEBIAN),
+    System("Debian testing", "forky", _DEBIAN),
     System("Ubuntu 22.04", "jammy", _UBUNTU),
     System("Ubuntu 24.04", "noble", _UBUNTU),
 )
