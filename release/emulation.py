@@ -1,5 +1,6 @@
 """Lets this machine run programs of another one, with qemu's emulation of user programs."""
 
+import os
 import platform
 import tempfile
 from collections.abc import Iterator
@@ -17,8 +18,8 @@ _INTERPRETERS = Path("/usr/lib/binfmt.d")
 def emulated(machine: str, interpreters: Path = _INTERPRETERS) -> Iterator[None]:
     """Runs the block while this machine can start programs of `machine`, such as aarch64.
 
-    An interpreter that is registered already is used, and stays. The kernel opens the interpreter
-    now, so it is also used in other roots.
+    The kernel opens the interpreter now, so it is also used in other roots. It is registered under
+    a name of this process: another process that does the same does not take it away.
 
     Raises:
         ReleaseError: the interpreter is missing, or the kernel cannot be asked to use it.
@@ -33,25 +34,24 @@ def emulated(machine: str, interpreters: Path = _INTERPRETERS) -> Iterator[None]
         raise ReleaseError(
             f"{described} is missing; run: apt-get install qemu-user-static"
         ) from None
-    magic = text.split(":")[4].replace("\\x", "")
     with tempfile.TemporaryDirectory(prefix="binfmt-") as name:
         place = Path(name)
         run("mount", "--types", "binfmt_misc", "binfmt_misc", place)
         try:
-            with _registered(place, text, magic):
+            with _registered(place, text):
                 yield
         finally:
             run("umount", place)
 
 
 @contextmanager
-def _registered(place: Path, text: str, magic: str) -> Iterator[None]:
-    entries = (each for each in place.iterdir() if each.name not in ("register", "status"))
-    if any(f"magic {magic}" in each.read_text().splitlines() for each in entries):
+def _registered(place: Path, text: str) -> Iterator[None]:
+    _, name, rest = text.split(":", 2)
+    mine = place / f"{name}-{os.getpid()}"
+    if mine.exists():
         yield
         return
-    mine = place / text.split(":")[1]
-    (place / "register").write_text(f"{text}\n")
+    (place / "register").write_text(f":{mine.name}:{rest}\n")
     try:
         yield
     finally:
