@@ -10,7 +10,7 @@ from release.emulation import emulated
 from rigs.fresh_systems.releases import OLD, Releases
 from rigs.lab.containers import Engine, empty_engine
 
-_TAG = f"localhost/ssd-exporter:{OLD}"
+_TAG = f"docker.io/library/ssd-exporter:{OLD}"
 
 
 @pytest.fixture(params=ARCHITECTURES)
