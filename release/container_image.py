@@ -105,7 +105,7 @@ class _Builder:
             environment={"SOURCE_DATE_EPOCH": str(self.when), "TMPDIR": str(self.work)},
         )
         (context / "Dockerfile").write_text(_BASE)
-        self._build(_base(machine), context, machine)
+        self._build(_base(machine), context, f"--arch={ARCHITECTURES[machine]}")
         (context / "base.tar").unlink()
 
     def image(
@@ -113,19 +113,20 @@ class _Builder:
     ) -> Path:
         """Builds the Dockerfile; returns the OCI layout, with the health check."""
         given = [f"--build-arg={name}={value}" for name, value in arguments.items()]
-        self._build(tag, top, machine, *given, f"--volume={stage}:/staged:ro")
+        # Without --arch, which all stages would need: the architecture is that of the base.
+        self._build(tag, top, *given, f"--volume={stage}:/staged:ro")
         layout = self.work / f"layout-{machine}"
         self._buildah("push", "--quiet", "--format=oci", tag, f"oci:{layout}")
         found: dict[str, Any] = json.loads(self._buildah("inspect", "--type=image", tag))
         oci.with_health_check(layout, found["Docker"]["config"]["Healthcheck"])
         return layout
 
-    def _build(self, tag: str, context: Path, machine: str, *options: str) -> None:
+    def _build(self, tag: str, context: Path, *options: str) -> None:
         self._buildah(
             *("bud", "--quiet", "--isolation=chroot", "--pull=never", "--network=host"),
             # Docker's format has a health check, OCI's has not.
             *("--format=docker", "--identity-label=false", f"--timestamp={self.when}"),
-            *(f"--arch={ARCHITECTURES[machine]}", f"--tag={tag}", *options),
+            *(f"--tag={tag}", *options),
             context,
         )
 

@@ -98,7 +98,9 @@ def _run(side: Side, work: Path) -> float:
         began = time.monotonic()
         _apt(machine, "install", *side.packages)
         for page in side.pages:
-            while machine.run("curl", "--silent", "--fail", "--output=/dev/null", page).returncode:
+            while machine.run(
+                "curl", "--silent", "--fail", "--output", "/dev/null", page
+            ).returncode:
                 time.sleep(0.1)
         return time.monotonic() - began
 

@@ -28,7 +28,7 @@ def program(directory: Path, name: str, script: str) -> None:
 
 
 def postinst(programs: Path, *arguments: str) -> "CompletedProcess[str]":
-    command = ["/bin/sh", TOP / "packaging" / "debian" / "postinst", *arguments]
+    command: list[str | Path] = ["/bin/sh", TOP / "packaging/debian/postinst", *arguments]
     return run_program(command, env={"PATH": str(programs)})
 
 
