@@ -10,17 +10,17 @@ RUN_PACKAGES  := python3-venv smartmontools fio
 DEB_PACKAGES  := debhelper python3
 TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev prometheus-alertmanager chromium chromium-driver systemd systemd-container procps $(DEB_PACKAGES) groff-base docker-compose zsh fish gpg gpgv gpg-agent
 RELEASE_PACKAGES := $(DEB_PACKAGES) rpm createrepo-c apt-utils gnupg
-# Additional system packages for the container images of a release.
-IMAGE_PACKAGES := mmdebstrap arch-test buildah qemu-user-static
+# Additional system packages for the container image of a release.
+IMAGE_PACKAGES := mmdebstrap buildah
 # Additional system packages for `make release-check`.
-CHECK_PACKAGES := $(RELEASE_PACKAGES) $(IMAGE_PACKAGES) podman runc dnf cpio rpm2cpio mmdebstrap systemd-container curl openssh-client netcat-openbsd
+CHECK_PACKAGES := $(RELEASE_PACKAGES) $(IMAGE_PACKAGES) podman runc dnf cpio rpm2cpio systemd-container curl openssh-client netcat-openbsd
 STACK_PACKAGES := prometheus prometheus-alertmanager
 # Additional system packages for `make lab`.
 LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian podman buildah runc mariadb-server sysbench
 ARGS   ?=
 # Duration of the first part of `make fuzz`, in seconds. Coverage guides its inputs.
 SECONDS ?= 300
-# IMAGES=no: `make release` without container images, which only root builds.
+# IMAGES=no: `make release` without the container image, which only root builds.
 WITHOUT_IMAGES := $(if $(filter no,$(IMAGES)),--without-images)
 RUNS   ?= 10
 KIND   ?= both

@@ -14,6 +14,9 @@ from release.source import Source
 
 _MACHINES = ("x86_64", "aarch64")
 
+#: Machines with a container image.
+_IMAGES = ("x86_64",)
+
 #: Directories of the archive for the monitoring host.
 _MONITORING = ("alerts", "dashboards", "container/kubernetes", "LICENSE")
 
@@ -28,7 +31,7 @@ def build(
 
     out: must not exist. It appears when all files are complete.
     key: signs the list of the hashes; None: nothing is signed.
-    has_images: with the container images, which only root builds.
+    has_images: with the container image, which only root builds.
 
     Raises:
         ReleaseError: OUT exists, or a step fails. Nothing is left of the release then.
@@ -94,8 +97,8 @@ def _stage(top: Path, machine: str) -> Path:
 def _images(source: Source, work: Path, files: Path) -> dict[str, list[dict[str, Any]]]:
     """Archives of the container image; returns the packages of Debian in them, by machine."""
     top, debian = work / "source", {}
-    stages = {machine: _stage(top, machine) for machine in _MACHINES}
-    _say("container images")
+    stages = {machine: _stage(top, machine) for machine in _IMAGES}
+    _say("container image")
     for machine, layout in container_image.layouts(source, top, stages, work / "image").items():
         architecture = oci.platform(layout)
         path = files / f"ssd-exporter-image-{source.version}-{architecture}.oci.tar"

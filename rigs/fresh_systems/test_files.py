@@ -21,7 +21,6 @@ def test_all_files_are_there(releases: Releases) -> None:
         f"ssd_exporter-{OLD}-py3-none-any.whl",
         f"ssd_exporter-{OLD}.tar.gz",
         f"ssd-exporter-image-{OLD}-amd64.oci.tar",
-        f"ssd-exporter-image-{OLD}-arm64.oci.tar",
         f"ssd-exporter-chart-{OLD}.tgz",
     }
     others = {
