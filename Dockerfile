@@ -1,14 +1,10 @@
 # Image of ssd-exporter: exporter (default command) and agent. container/README.md describes how to
 # run them. Compatible with docker, podman and buildah.
 #
-# `make release` sets the next two: a base that it has made of Debian packages for the architecture of the
-# image, and the same for this machine, on which the first two stages run.
+# `make release` sets a base that it has made of Debian packages.
 ARG BASE=debian:bookworm-slim
-ARG BUILD_BASE=debian:bookworm-slim
 
-FROM ${BUILD_BASE} AS build
-# Machine of the image, x86_64 or aarch64; empty: this one.
-ARG MACHINE=
+FROM ${BASE} AS build
 RUN apt-get update \
  && apt-get install -y --no-install-recommends python3-venv \
  && python3 -m venv /venv
@@ -23,7 +19,7 @@ COPY container/config.toml container/health.py container/README.md /src/containe
 # Installs the same files as the packages, with the same scripts and verified hashes. Units, man
 # pages and completions are not needed here. `make release` mounts what it has staged for the packages.
 RUN if test -d /staged; then cp -R /staged /stage; \
-    else /src/packaging/stage.sh /venv/bin/python "${MACHINE:-$(uname -m)}" /stage; fi \
+    else /src/packaging/stage.sh /venv/bin/python "$(uname -m)" /stage; fi \
  && /stage/install.sh --prefix=/usr --destdir=/out --python=/usr/bin/python3 \
  && rm -rf /out/etc /out/usr/lib/systemd /out/usr/lib/sysusers.d /out/usr/lib/tmpfiles.d \
       /out/usr/lib/ssd-exporter.files /out/usr/share/man /out/usr/share/bash-completion /out/usr/share/zsh \
@@ -37,8 +33,7 @@ RUN if test -d /staged; then cp -R /staged /stage; \
 
 # Debian's package of fio is linked to client libraries of Ceph, Gluster and RDMA, which take 70 MB. This
 # is fio from Debian's source package, with the engines that probes use: psync, libaio and io_uring.
-FROM ${BUILD_BASE} AS fio
-ARG MACHINE=
+FROM ${BASE} AS fio
 # FIO=no builds an image without fio, which cannot run probes and measurements.
 ARG FIO=yes
 RUN mkdir -p /out \
@@ -47,21 +42,15 @@ RUN mkdir -p /out \
  && if test -f /etc/apt/sources.list.d/debian.sources; then \
       sed -i 's/^Types: deb$/& deb-src/' /etc/apt/sources.list.d/debian.sources; \
     else sed -i 's/^deb \(.*\)/&\ndeb-src \1/' /etc/apt/sources.list; fi \
- # For an ARM image `make release` compiles it on the machine of the release: emulated it would take ten times as long.
- && case "$(uname -m) ${MACHINE:-$(uname -m)}" in \
-      "x86_64 aarch64") cross=aarch64-linux-gnu arm=:arm64; dpkg --add-architecture arm64 ;; \
-      *) cross= arm= ;; \
-    esac \
  && apt-get update \
- && apt-get install -y --no-install-recommends \
-      dpkg-dev make patch gcc${cross:+-$cross} libaio-dev$arm libc6-dev$arm zlib1g-dev$arm \
+ && apt-get install -y --no-install-recommends dpkg-dev gcc libaio-dev libc6-dev make patch zlib1g-dev \
  && cd /tmp && apt-get source --quiet fio && cd fio-*/ \
- && ./configure --cc="${cross:+$cross-}gcc" --disable-native --disable-gfapi --disable-rados --disable-rbd --disable-rdma \
+ && ./configure --disable-native --disable-gfapi --disable-rados --disable-rbd --disable-rdma \
       --disable-http --disable-pmem --disable-numa --disable-lex \
  # The static library: the image needs no further package.
  && sed -i 's/-laio/-l:libaio.a/' config-host.mak Makefile \
  && make -j2 fio \
- && "${cross:+$cross-}strip" fio && install -D fio /out/usr/bin/fio \
+ && install -D -s fio /out/usr/bin/fio \
  && mkdir -p /out/usr/share/doc/fio \
  && dpkg-parsechangelog --show-field=Version > /out/usr/share/doc/fio/version \
  && install -D -m 644 debian/copyright /out/usr/share/doc/fio/copyright

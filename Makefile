@@ -20,8 +20,8 @@ LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian podman b
 ARGS   ?=
 # Duration of the first part of `make fuzz`, in seconds. Coverage guides its inputs.
 SECONDS ?= 300
-# IMAGES=no: `make release` without the container image, which only root builds.
-WITHOUT_IMAGES := $(if $(filter no,$(IMAGES)),--without-images)
+# IMAGE=no: `make release` without the container image, which only root builds.
+WITHOUT_IMAGE := $(if $(filter no,$(IMAGE)),--without-image)
 RUNS   ?= 10
 KIND   ?= both
 # Tests that mostly wait: for real disks, programs and intervals. Ten of them share two cores.
@@ -149,8 +149,8 @@ wheelhouse: venv  ## Build dist/*.tar.gz for RHEL, Rocky and others (x86_64 and 
 	@packaging/archive.sh $(BIN)/python x86_64 aarch64
 
 # The tools of `make release` are installed in the system and in .venv.
-release: release-packages $(if $(WITHOUT_IMAGES),,image-packages) $(VENV)/.installed-release  ## Build all files of a release from a tagged commit (VERSION=1.0.0 OUT=DIR, KEY=fingerprint signs them, IMAGES=no)
-	@$(BIN)/python -m release build --version='$(VERSION)' --out='$(OUT)' --key='$(KEY)' $(WITHOUT_IMAGES)
+release: release-packages $(if $(WITHOUT_IMAGE),,image-packages) $(VENV)/.installed-release  ## Build all files of a release from a tagged commit (VERSION=1.0.0 OUT=DIR, KEY=fingerprint signs them, IMAGE=no)
+	@$(BIN)/python -m release build --version='$(VERSION)' --out='$(OUT)' --key='$(KEY)' $(WITHOUT_IMAGE)
 
 chart: venv  ## Pack the Helm chart with rules and dashboards into dist/
 	@$(BIN)/python -m release chart --out=dist

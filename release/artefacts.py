@@ -1,6 +1,7 @@
 """Builds all files of a release from a clean copy of its commit."""
 
 import os
+import platform
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -14,9 +15,6 @@ from release.source import Source
 
 _MACHINES = ("x86_64", "aarch64")
 
-#: Machines with a container image.
-_IMAGES = ("x86_64",)
-
 #: Directories of the archive for the monitoring host.
 _MONITORING = ("alerts", "dashboards", "container/kubernetes", "LICENSE")
 
@@ -25,20 +23,20 @@ KEY = "ssd-exporter-key.asc"
 
 
 def build(
-    source: Source, out: Path, url: str, key: str | None, *, has_images: bool = True
+    source: Source, out: Path, url: str, key: str | None, *, has_image: bool = True
 ) -> list[Path]:
     """Builds the files of a release in a new directory; returns them.
 
     out: must not exist. It appears when all files are complete.
     key: signs the list of the hashes; None: nothing is signed.
-    has_images: with the container image, which only root builds.
+    has_image: with the container image, which only root builds.
 
     Raises:
         ReleaseError: OUT exists, or a step fails. Nothing is left of the release then.
     """
     if os.path.lexists(out):
         raise ReleaseError(f"{out} exists; name a new directory, or remove it")
-    if has_images:
+    if has_image:
         container_image.check()
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".release-") as name:
@@ -55,7 +53,7 @@ def build(
             path.rename(files / path.name)
         _say("Helm chart")
         chart.archive(work / "source", source.version, source.when, files)
-        debian = _images(source, work, files) if has_images else {}
+        debian = _image(source, work, files) if has_image else []
         _bills(source, files, work, url, debian)
         _monitoring(source, work / "source", files)
         (files / "RELEASE-NOTES.md").write_text(source.notes)
@@ -94,17 +92,16 @@ def _stage(top: Path, machine: str) -> Path:
     return top / "build" / f"stage-{machine}"
 
 
-def _images(source: Source, work: Path, files: Path) -> dict[str, list[dict[str, Any]]]:
-    """Archives of the container image; returns the packages of Debian in them, by machine."""
-    top, debian = work / "source", {}
-    stages = {machine: _stage(top, machine) for machine in _IMAGES}
+def _image(source: Source, work: Path, files: Path) -> list[dict[str, Any]]:
+    """The archive of the container image; returns the packages of Debian in it."""
     _say("container image")
-    for machine, layout in container_image.layouts(source, top, stages, work / "image").items():
-        architecture = oci.platform(layout)
-        path = files / f"ssd-exporter-image-{source.version}-{architecture}.oci.tar"
-        oci.archive(layout, f"ssd-exporter:{source.version}", source.when, path)
-        debian[machine] = oci.debian_packages(layout)
-    return debian
+    top = work / "source"
+    stage = _stage(top, platform.machine())
+    layout = container_image.layout(source, top, stage, work / "image")
+    architecture = oci.platform(layout)
+    path = files / f"ssd-exporter-image-{source.version}-{architecture}.oci.tar"
+    oci.archive(layout, f"ssd-exporter:{source.version}", source.when, path)
+    return oci.debian_packages(layout)
 
 
 def _python(source: Source, top: Path) -> None:
@@ -116,10 +113,8 @@ def _python(source: Source, top: Path) -> None:
     )
 
 
-def _bills(
-    source: Source, files: Path, work: Path, url: str, debian: dict[str, list[dict[str, Any]]]
-) -> None:
-    """A list of libraries for each file so far. debian: the packages in each image."""
+def _bills(source: Source, files: Path, work: Path, url: str, debian: list[dict[str, Any]]) -> None:
+    """A list of libraries for each file so far. debian: the packages in the image."""
     _say("lists of libraries")
     (wheel,) = files.glob("*.whl")
     libraries = {machine: _libraries(files, work, machine) for machine in _MACHINES}
@@ -132,7 +127,7 @@ def _bills(
             machine = _MACHINES["arm64" in path.name or "aarch64" in path.name]
             found = libraries[machine]
             if path.suffix == ".tar":
-                found = [*found, *debian[machine]]
+                found = [*found, *debian]
         text = sbom.document(path, source.version, found, source.when, url)
         (files / f"{path.name}.cdx.json").write_text(text)
 

@@ -1,20 +1,15 @@
-"""The container image of a release, for each architecture, as an OCI archive."""
+"""The container image of a release, for the architecture of this machine, as an OCI layout."""
 
 import json
 import os
-import platform
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from release import oci
-from release.emulation import emulated
 from release.programs import ReleaseError, run
 from release.source import Source
-
-#: Names of Debian, and of OCI, for the machines of a release.
-ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 SUITE = "bookworm"
 
@@ -33,6 +28,8 @@ BASE_OPTIONS = (
     "--dpkgopt=path-include=/usr/share/doc/*/copyright",
 )
 
+_BASE_NAME = "localhost/base"
+
 _BASE = "FROM scratch\nADD base.tar /\nRUN rm -f /var/cache/ldconfig/aux-cache\nCMD bash\n"
 
 
@@ -43,43 +40,30 @@ def check() -> None:
         ReleaseError: the user is not root.
     """
     if os.geteuid() != 0:
-        raise ReleaseError("only root builds the image; run as root, or with IMAGES=no")
+        raise ReleaseError("only root builds the image; run as root, or with IMAGE=no")
 
 
-def layouts(source: Source, top: Path, stages: dict[str, Path], work: Path) -> dict[str, Path]:
-    """Builds the image for each machine; returns the directories of the OCI layouts.
+def layout(source: Source, top: Path, stage: Path, work: Path) -> Path:
+    """Builds the image for this machine; returns the directory of its OCI layout.
 
-    top: a checkout. stages: what packaging/stage.sh has made for each machine. work: a new
-    directory for temporary files.
+    top: a checkout. stage: what packaging/stage.sh has made for this machine. work: a new directory
+    for temporary files.
 
     Raises:
         ReleaseError: a step fails.
     """
     work.mkdir()
     builder = _Builder(work, source.when)
-    builder.base(platform.machine())
-    return {machine: _layout(builder, source, top, machine, stages[machine]) for machine in stages}
-
-
-def _layout(builder: "_Builder", source: Source, top: Path, machine: str, stage: Path) -> Path:
-    here = platform.machine()
-    with emulated(machine):
-        builder.base(machine)
-        arguments = {
-            "BASE": _base(machine),
-            "BUILD_BASE": _base(here),
-            "BASE_NAME": "",
-            "MACHINE": machine,
-            "SOURCE_DATE_EPOCH": str(source.when),
-            "VERSION": source.version,
-            "REVISION": source.commit,
-            "CREATED": datetime.fromtimestamp(source.when, timezone.utc).isoformat(),
-        }
-        return builder.image(f"ssd-exporter-{machine}", top, machine, arguments, stage)
-
-
-def _base(machine: str) -> str:
-    return f"localhost/base-{machine}"
+    builder.base()
+    arguments = {
+        "BASE": _BASE_NAME,
+        "BASE_NAME": "",
+        "SOURCE_DATE_EPOCH": str(source.when),
+        "VERSION": source.version,
+        "REVISION": source.commit,
+        "CREATED": datetime.fromtimestamp(source.when, timezone.utc).isoformat(),
+    }
+    return builder.image(top, arguments, stage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,30 +73,25 @@ class _Builder:
     work: Path
     when: int
 
-    def base(self, machine: str) -> None:
-        """Makes the image of the base for a machine, once."""
-        context = self.work / _base(machine).rpartition("/")[2]
-        if context.exists():
-            return
+    def base(self) -> None:
+        """Makes the image of the base."""
+        context = self.work / "base"
         context.mkdir()
         # The time of the files: it is the same in each build.
         run(
-            *("mmdebstrap", "--quiet", "--format=tar", *BASE_OPTIONS),
-            *(f"--architectures={ARCHITECTURES[machine]}", SUITE, context / "base.tar"),
+            *("mmdebstrap", "--quiet", "--format=tar", *BASE_OPTIONS, SUITE, context / "base.tar"),
             environment={"SOURCE_DATE_EPOCH": str(self.when), "TMPDIR": str(self.work)},
         )
         (context / "Dockerfile").write_text(_BASE)
-        self._build(_base(machine), context, f"--arch={ARCHITECTURES[machine]}")
+        self._build(_BASE_NAME, context)
         (context / "base.tar").unlink()
 
-    def image(
-        self, tag: str, top: Path, machine: str, arguments: dict[str, str], stage: Path
-    ) -> Path:
+    def image(self, top: Path, arguments: dict[str, str], stage: Path) -> Path:
         """Builds the Dockerfile; returns the OCI layout, with the health check."""
+        tag = "localhost/ssd-exporter"
         given = [f"--build-arg={name}={value}" for name, value in arguments.items()]
-        # Without --arch, which all stages would need: the architecture is that of the base.
         self._build(tag, top, *given, f"--volume={stage}:/staged:ro")
-        layout = self.work / f"layout-{machine}"
+        layout = self.work / "layout"
         self._buildah("push", "--quiet", "--format=oci", tag, f"oci:{layout}")
         found: dict[str, Any] = json.loads(self._buildah("inspect", "--type=image", tag))
         oci.with_health_check(layout, found["Docker"]["config"]["Healthcheck"])

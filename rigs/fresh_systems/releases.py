@@ -33,11 +33,11 @@ class Releases:
 def made(version: str, work: Path, key: str) -> Path:
     """Builds a release from a clone of the last commit; returns the directory of its files.
 
-    Only the old version has images: they take most of the time.
+    Only the old version has a container image, which takes most of the time.
     """
     source, out = work / "source", work / "files"
     tagged(version, source)
-    without = () if version == OLD else ("--without-images",)
+    without = () if version == OLD else ("--without-image",)
     release("build", "--version", version, "--out", out, "--key", key, *without, top=source)
     return out
 

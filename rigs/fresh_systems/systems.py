@@ -6,8 +6,6 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from release.container_image import ARCHITECTURES
-from release.emulation import emulated
 from rigs.lab.vm import cache
 
 
@@ -16,8 +14,8 @@ class System:
     """A distribution.
 
     suite: its name for apt. mirror: where it is downloaded. more: further packages. is_bare:
-    without the packages that the tests of a booted system need. machine: x86_64, or one that this
-    host emulates. has_lists: apt knows the packages of the mirror.
+    without the packages that the tests of a booted system need. has_lists: apt knows the packages
+    of the mirror.
     """
 
     name: str
@@ -25,26 +23,20 @@ class System:
     mirror: str
     more: tuple[str, ...] = ()
     is_bare: bool = False
-    machine: str = "x86_64"
     has_lists: bool = False
 
     def root(self) -> Path:
         """A directory with the distribution; unless it is bare with systemd, Python and curl."""
         kind = "bare" if self.is_bare else "system"
-        name = "+".join((f"{self.machine}-{kind}-{self.suite}", *self.more))
+        name = "+".join((f"{kind}-{self.suite}", *self.more))
         return cache.made(f"{name}-3", self._make)
 
     def _make(self, new: Path) -> None:
-        with emulated(self.machine):
-            self._bootstrap(new)
-
-    def _bootstrap(self, new: Path) -> None:
         is_ubuntu = self.mirror == _UBUNTU
         options = ["--components=main,universe", f"--keyring={_ubuntu_keys()}"] if is_ubuntu else []
         try:
             cache.run(
                 *("mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", *options),
-                f"--architectures={ARCHITECTURES[self.machine]}",
                 f"--include={','.join((*(() if self.is_bare else _PACKAGES), *self.more))}",
                 '--aptopt=APT::Install-Recommends "false"',
                 # A mirror may lag behind.
@@ -68,9 +60,6 @@ SYSTEMS = (
     System("Ubuntu 22.04", "jammy", _UBUNTU),
     System("Ubuntu 24.04", "noble", _UBUNTU),
 )
-
-#: Emulated.
-ARM = System("Debian 12 on ARM", "bookworm", _DEBIAN, machine="aarch64")
 
 #: Without systemd, and with a part of Python or none.
 BARE = tuple(
