@@ -79,7 +79,8 @@ class _Builder:
         context.mkdir()
         # The time of the files: it is the same in each build.
         run(
-            *("mmdebstrap", "--quiet", "--format=tar", *BASE_OPTIONS, SUITE, context / "base.tar"),
+            *("mmdebstrap", "--quiet", "--format=tar", *BASE_OPTIONS, SUITE),
+            context / "base.tar",
             environment={"SOURCE_DATE_EPOCH": str(self.when), "TMPDIR": str(self.work)},
         )
         (context / "Dockerfile").write_text(_BASE)
