@@ -1,6 +1,10 @@
 # Image of ssd-exporter: exporter (default command) and agent. container/README.md describes how to
 # run them. Compatible with docker, podman and buildah.
-FROM debian:bookworm-slim AS build
+#
+# `make release` sets a base that it has made of Debian packages.
+ARG BASE=debian:bookworm-slim
+
+FROM ${BASE} AS build
 RUN apt-get update \
  && apt-get install -y --no-install-recommends python3-venv \
  && python3 -m venv /venv
@@ -13,8 +17,9 @@ COPY systemd /src/systemd
 COPY packaging /src/packaging
 COPY container/config.toml container/health.py container/README.md /src/container/
 # Installs the same files as the packages, with the same scripts and verified hashes. Units, man
-# pages and completions are not needed here.
-RUN /src/packaging/stage.sh /venv/bin/python "$(uname -m)" /stage \
+# pages and completions are not needed here. `make release` mounts what it has staged for the packages.
+RUN if test -d /staged; then cp -R /staged /stage; \
+    else /src/packaging/stage.sh /venv/bin/python "$(uname -m)" /stage; fi \
  && /stage/install.sh --prefix=/usr --destdir=/out --python=/usr/bin/python3 \
  && rm -rf /out/etc /out/usr/lib/systemd /out/usr/lib/sysusers.d /out/usr/lib/tmpfiles.d \
       /out/usr/lib/ssd-exporter.files /out/usr/share/man /out/usr/share/bash-completion /out/usr/share/zsh \
@@ -28,7 +33,7 @@ RUN /src/packaging/stage.sh /venv/bin/python "$(uname -m)" /stage \
 
 # Debian's package of fio is linked to client libraries of Ceph, Gluster and RDMA, which take 70 MB. This
 # is fio from Debian's source package, with the engines that probes use: psync, libaio and io_uring.
-FROM debian:bookworm-slim AS fio
+FROM ${BASE} AS fio
 # FIO=no builds an image without fio, which cannot run probes and measurements.
 ARG FIO=yes
 RUN mkdir -p /out \
@@ -46,12 +51,18 @@ RUN mkdir -p /out \
  && sed -i 's/-laio/-l:libaio.a/' config-host.mak Makefile \
  && make -j2 fio \
  && install -D -s fio /out/usr/bin/fio \
+ && mkdir -p /out/usr/share/doc/fio \
+ && dpkg-parsechangelog --show-field=Version > /out/usr/share/doc/fio/version \
  && install -D -m 644 debian/copyright /out/usr/share/doc/fio/copyright
 
-FROM debian:bookworm-slim
-RUN apt-get update \
+FROM ${BASE}
+# Time of files that contain the time of their creation, in seconds since 1970; empty: now.
+ARG SOURCE_DATE_EPOCH=
+RUN if test -z "$SOURCE_DATE_EPOCH"; then unset SOURCE_DATE_EPOCH; fi \
+ && apt-get update \
  && apt-get install -y --no-install-recommends python3 smartmontools \
- && apt-get clean && rm -rf /var/lib/apt/lists/* /var/cache/debconf/*-old /var/log/* \
+ && apt-get clean \
+ && rm -rf /var/lib/apt/lists/* /var/cache/debconf/*-old /var/cache/ldconfig/aux-cache /var/log/* \
  && groupadd --gid 10177 ssd-exporter \
  && useradd --uid 10177 --gid 10177 --no-create-home --home-dir /var/lib/ssd-exporter \
       --shell /usr/sbin/nologin ssd-exporter \
@@ -65,6 +76,7 @@ COPY --from=fio /out /
 ARG VERSION=0.1.0
 ARG REVISION=
 ARG CREATED=
+ARG BASE_NAME=docker.io/library/debian:bookworm-slim
 LABEL org.opencontainers.image.title="ssd-exporter" \
       org.opencontainers.image.description="SSD health and I/O bottleneck monitor (Prometheus exporter)" \
       org.opencontainers.image.licenses="Apache-2.0" \
@@ -74,7 +86,7 @@ LABEL org.opencontainers.image.title="ssd-exporter" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.created="${CREATED}" \
-      org.opencontainers.image.base.name="docker.io/library/debian:bookworm-slim"
+      org.opencontainers.image.base.name="${BASE_NAME}"
 
 # As in systemd/ssd-exporter.service.
 ENV MALLOC_ARENA_MAX=1 GLIBC_TUNABLES=glibc.malloc.tcache_count=0

@@ -10,14 +10,18 @@ RUN_PACKAGES  := python3-venv smartmontools fio
 DEB_PACKAGES  := debhelper python3
 TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev prometheus-alertmanager chromium chromium-driver systemd systemd-container procps $(DEB_PACKAGES) groff-base docker-compose zsh fish gpg gpgv gpg-agent
 RELEASE_PACKAGES := $(DEB_PACKAGES) rpm createrepo-c apt-utils gnupg
+# Additional system packages for the container image of a release.
+IMAGE_PACKAGES := mmdebstrap buildah
 # Additional system packages for `make release-check`.
-CHECK_PACKAGES := $(RELEASE_PACKAGES) dnf cpio rpm2cpio mmdebstrap systemd-container curl openssh-client netcat-openbsd
+CHECK_PACKAGES := $(RELEASE_PACKAGES) $(IMAGE_PACKAGES) podman runc dnf cpio rpm2cpio systemd-container curl openssh-client netcat-openbsd
 STACK_PACKAGES := prometheus prometheus-alertmanager
 # Additional system packages for `make lab`.
 LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian podman buildah runc mariadb-server sysbench
 ARGS   ?=
 # Duration of the first part of `make fuzz`, in seconds. Coverage guides its inputs.
 SECONDS ?= 300
+# IMAGE=no: `make release` without the container image, which only root builds.
+WITHOUT_IMAGE := $(if $(filter no,$(IMAGE)),--without-image)
 RUNS   ?= 10
 KIND   ?= both
 # Tests that mostly wait: for real disks, programs and intervals. Ten of them share two cores.
@@ -52,7 +56,7 @@ BUILDER ?= docker build
 RUN_PORT = $(lastword $(subst :, ,$(filter --web.listen-address=%,$(ARGS))))
 
 .DEFAULT_GOAL := help
-.PHONY: help rpm run venv dev test system quick fuzz green check format golden docs pmm address corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo gallery engines fleet image bench clean packages test-packages deb-packages lab-packages release-packages release apt-repo rpm-repo release-check chart chart-check kubernetes
+.PHONY: help rpm run venv dev test system quick fuzz green check format golden docs pmm address corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo gallery engines fleet image bench clean packages test-packages deb-packages lab-packages release-packages image-packages release apt-repo rpm-repo release-check first-page chart chart-check kubernetes
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -145,8 +149,8 @@ wheelhouse: venv  ## Build dist/*.tar.gz for RHEL, Rocky and others (x86_64 and 
 	@packaging/archive.sh $(BIN)/python x86_64 aarch64
 
 # The tools of `make release` are installed in the system and in .venv.
-release: release-packages $(VENV)/.installed-release  ## Build all files of a release from a tagged commit (VERSION=1.0.0 OUT=DIR, KEY=fingerprint signs them)
-	@$(BIN)/python -m release build --version='$(VERSION)' --out='$(OUT)' --key='$(KEY)'
+release: release-packages $(if $(WITHOUT_IMAGE),,image-packages) $(VENV)/.installed-release  ## Build all files of a release from a tagged commit (VERSION=1.0.0 OUT=DIR, KEY=fingerprint signs them, IMAGE=no)
+	@$(BIN)/python -m release build --version='$(VERSION)' --out='$(OUT)' --key='$(KEY)' $(WITHOUT_IMAGE)
 
 chart: venv  ## Pack the Helm chart with rules and dashboards into dist/
 	@$(BIN)/python -m release chart --out=dist
@@ -207,9 +211,13 @@ fleet: test-packages dev  ## Compare the alerts of Prometheus and Thanos, and me
 green: test-packages dev  ## Run `make test` and `make system` RUNS times on a quiet and RUNS times on a busy machine (KIND=quiet or busy; ARGS=... for a part)
 	$(BIN)/python -m rigs.green --runs=$(RUNS) --kind=$(KIND) -- $(ARGS)
 
-release-check: dev $(VENV)/.installed-release  ## Build two releases twice, and install, upgrade, roll back and purge them on fresh systems (20 minutes)
+release-check: dev $(VENV)/.installed-release  ## Build two releases, one of them twice, and install, upgrade, roll back and purge them on fresh systems (90 minutes)
 	@./packages.sh $(CHECK_PACKAGES)
 	$(BIN)/pytest --timeout=3600 $(ARGS) rigs/fresh_systems
+
+first-page: deb-packages dev  ## Measure the time from apt-get install to the first page, beside Debian's node_exporter and Prometheus (5 minutes; ARGS=--pairs=5)
+	@./packages.sh mmdebstrap systemd-container apt-utils curl
+	$(BIN)/python -m rigs.fresh_systems.first_page $(ARGS)
 
 chart-check: dev  ## Render the Helm chart, and validate it with the schemas of Kubernetes and the Prometheus Operator (requires Go; 5 minutes the first time)
 	$(BIN)/pytest --timeout=3600 $(ARGS) rigs/chart
@@ -236,6 +244,9 @@ deb-packages:
 
 release-packages:
 	@./packages.sh $(RELEASE_PACKAGES)
+
+image-packages:
+	@./packages.sh $(IMAGE_PACKAGES)
 
 lab-packages:
 	@./packages.sh $(LAB_PACKAGES)

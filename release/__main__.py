@@ -19,6 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
     build.add_argument("--version", required=True, help="such as 1.0.0; the commit has its tag")
     build.add_argument("--key", default="", help="fingerprint of the GnuPG key for signatures")
     build.add_argument("--out", type=Path, required=True, help="new directory for the files")
+    build.add_argument("--without-image", action="store_true", help="no container image")
     packed = commands.add_parser("chart", help="pack the Helm chart of this checkout")
     packed.add_argument("--out", type=Path, required=True, help="directory for the archive")
     for name, system in (("apt-repo", "apt"), ("rpm-repo", "dnf and zypper")):
@@ -29,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     try:
         if asked.command == "build":
-            _build(asked.version, asked.out, asked.key or None)
+            _build(asked.version, asked.out, asked.key or None, has_image=not asked.without_image)
         elif asked.command == "chart":
             _chart(asked.out)
         else:
@@ -40,9 +41,10 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _build(version: str, out: Path, key: str | None) -> None:
+def _build(version: str, out: Path, key: str | None, *, has_image: bool) -> None:
     checked = source.checked(TOP, version)
-    for path in artefacts.build(checked, out.resolve(), source.address(TOP), key):
+    url = source.address(TOP)
+    for path in artefacts.build(checked, out.resolve(), url, key, has_image=has_image):
         sys.stdout.write(f"{path.stat().st_size:>10,}  {path.name}\n")
     if key is None:
         sys.stderr.write("release: nothing is signed: KEY=FINGERPRINT selects a key\n")

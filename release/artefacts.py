@@ -1,13 +1,14 @@
 """Builds all files of a release from a clean copy of its commit."""
 
 import os
+import platform
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from release import chart, sbom
+from release import chart, container_image, oci, sbom
 from release.programs import ReleaseError, run
 from release.signing import Key
 from release.source import Source
@@ -21,17 +22,22 @@ SUMS = "SHA256SUMS"
 KEY = "ssd-exporter-key.asc"
 
 
-def build(source: Source, out: Path, url: str, key: str | None) -> list[Path]:
+def build(
+    source: Source, out: Path, url: str, key: str | None, *, has_image: bool = True
+) -> list[Path]:
     """Builds the files of a release in a new directory; returns them.
 
     out: must not exist. It appears when all files are complete.
     key: signs the list of the hashes; None: nothing is signed.
+    has_image: with the container image, which only root builds.
 
     Raises:
         ReleaseError: OUT exists, or a step fails. Nothing is left of the release then.
     """
     if os.path.lexists(out):
         raise ReleaseError(f"{out} exists; name a new directory, or remove it")
+    if has_image:
+        container_image.check()
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".release-") as name:
         work = Path(name)
@@ -47,7 +53,8 @@ def build(source: Source, out: Path, url: str, key: str | None) -> list[Path]:
             path.rename(files / path.name)
         _say("Helm chart")
         chart.archive(work / "source", source.version, source.when, files)
-        _bills(source, files, work, url)
+        debian = _image(source, work, files) if has_image else []
+        _bills(source, files, work, url, debian)
         _monitoring(source, work / "source", files)
         (files / "RELEASE-NOTES.md").write_text(source.notes)
         signer = None if key is None else Key(key, source.when)
@@ -67,7 +74,7 @@ def _environment(source: Source) -> dict[str, str]:
 def _packages(source: Source, top: Path) -> None:
     """Packages and archives, for both architectures."""
     for machine in _MACHINES:
-        stage = top / "build" / f"stage-{machine}"
+        stage = _stage(top, machine)
         _say(f"packages for {machine}")
         run(
             *(top / "packaging" / "stage.sh", sys.executable, machine, stage),
@@ -80,6 +87,23 @@ def _packages(source: Source, top: Path) -> None:
             )
 
 
+def _stage(top: Path, machine: str) -> Path:
+    """What packaging/stage.sh makes for a machine."""
+    return top / "build" / f"stage-{machine}"
+
+
+def _image(source: Source, work: Path, files: Path) -> list[dict[str, Any]]:
+    """The archive of the container image; returns the packages of Debian in it."""
+    _say("container image")
+    top = work / "source"
+    stage = _stage(top, platform.machine())
+    layout = container_image.layout(source, top, stage, work / "image")
+    architecture = oci.platform(layout)
+    path = files / f"ssd-exporter-image-{source.version}-{architecture}.oci.tar"
+    oci.archive(layout, f"ssd-exporter:{source.version}", source.when, path)
+    return oci.debian_packages(layout)
+
+
 def _python(source: Source, top: Path) -> None:
     """Wheel and source archive for pip."""
     _say("wheel and source archive")
@@ -89,8 +113,8 @@ def _python(source: Source, top: Path) -> None:
     )
 
 
-def _bills(source: Source, files: Path, work: Path, url: str) -> None:
-    """A list of libraries for each file so far."""
+def _bills(source: Source, files: Path, work: Path, url: str, debian: list[dict[str, Any]]) -> None:
+    """A list of libraries for each file so far. debian: the packages in the image."""
     _say("lists of libraries")
     (wheel,) = files.glob("*.whl")
     libraries = {machine: _libraries(files, work, machine) for machine in _MACHINES}
@@ -100,8 +124,10 @@ def _bills(source: Source, files: Path, work: Path, url: str) -> None:
         elif path.suffix == ".tgz":
             found = sbom.started(source.version)
         else:
-            is_arm = "arm64" in path.name or "aarch64" in path.name
-            found = libraries[_MACHINES[is_arm]]
+            machine = _MACHINES["arm64" in path.name or "aarch64" in path.name]
+            found = libraries[machine]
+            if path.suffix == ".tar":
+                found = [*found, *debian]
         text = sbom.document(path, source.version, found, source.when, url)
         (files / f"{path.name}.cdx.json").write_text(text)
 

@@ -14,7 +14,8 @@ class System:
     """A distribution.
 
     suite: its name for apt. mirror: where it is downloaded. more: further packages. is_bare:
-    without the packages that the tests of a booted system need.
+    without the packages that the tests of a booted system need. has_lists: apt knows the packages
+    of the mirror.
     """
 
     name: str
@@ -22,11 +23,13 @@ class System:
     mirror: str
     more: tuple[str, ...] = ()
     is_bare: bool = False
+    has_lists: bool = False
 
     def root(self) -> Path:
         """A directory with the distribution; unless it is bare with systemd, Python and curl."""
-        name = "-".join(("bare" if self.is_bare else "system", self.suite, *self.more))
-        return cache.made(f"{name}-2", self._make)
+        kind = "bare" if self.is_bare else "system"
+        name = "+".join((f"{kind}-{self.suite}", *self.more))
+        return cache.made(f"{name}-3", self._make)
 
     def _make(self, new: Path) -> None:
         is_ubuntu = self.mirror == _UBUNTU
@@ -36,6 +39,9 @@ class System:
                 *("mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", *options),
                 f"--include={','.join((*(() if self.is_bare else _PACKAGES), *self.more))}",
                 '--aptopt=APT::Install-Recommends "false"',
+                # A mirror may lag behind.
+                '--aptopt=Acquire::Check-Valid-Until "false"',
+                *(("--skip=cleanup/apt/lists",) if self.has_lists else ()),
                 *(self.suite, new, self.mirror),
             )
         except RuntimeError:
@@ -50,6 +56,7 @@ _PACKAGES = ("apt", "systemd", "systemd-sysv", "python3", "curl", "smartmontools
 SYSTEMS = (
     System("Debian 12", "bookworm", _DEBIAN),
     System("Debian 13", "trixie", _DEBIAN),
+    System("Debian testing", "forky", _DEBIAN),
     System("Ubuntu 22.04", "jammy", _UBUNTU),
     System("Ubuntu 24.04", "noble", _UBUNTU),
 )
@@ -59,6 +66,11 @@ BARE = tuple(
     System(system.name, system.suite, system.mirror, more, is_bare=True)
     for system in SYSTEMS[:2]
     for more in (("apt",), ("python3-minimal",))
+)
+
+#: With systemd, and without Python.
+FRESH = System(
+    "Debian 12", "bookworm", _DEBIAN, ("apt", "curl", "systemd-sysv"), is_bare=True, has_lists=True
 )
 
 #: For Ansible: it connects by ssh, and installs with python3-apt.

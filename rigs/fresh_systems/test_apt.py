@@ -28,6 +28,17 @@ _APT = (
 )
 _SECONDS = 300.0
 
+#: Keeps a disk full.
+_FILLER = """#!/bin/sh
+while :; do
+  cat /dev/zero >> {place}/filler
+  sleep 0.01
+done 2> /dev/null
+"""
+
+#: Room for two versions of the modules.
+_SMALL = "40m"
+
 #: Kills dpkg and postinst when postinst has begun, as at a loss of power.
 _KILLER = """#!/bin/sh
 while :; do
@@ -165,6 +176,76 @@ def test_an_upgrade_that_is_killed_can_be_continued(machine: Machine) -> None:
     machine.run("systemctl", "stop", "killer")
     state = machine.run("dpkg-query", "--show", "--showformat=${Status}", "ssd-exporter").stdout
     assert state.endswith("half-configured"), state
+    machine.run("dpkg", "--configure", "--pending", timeout=_SECONDS)
+    await_page(machine, NEW)
+    apt(machine, "purge", "ssd-exporter")
+
+
+@pytest.fixture
+def small(machine: Machine) -> Iterator[str]:
+    """The directory of the modules, on a small file system."""
+    place = "/usr/lib/ssd-exporter"
+    machine.run("mkdir", "--parents", place)
+    machine.run("mount", "-t", "tmpfs", "-o", f"size={_SMALL},mode=755", "tmpfs", place)
+    try:
+        yield place
+    finally:
+        machine.run("umount", place)
+
+
+def fill(machine: Machine, place: str) -> None:
+    done = machine.run("sh", "-c", f"cat /dev/zero > {place}/filler")
+    assert "No space left" in done.stderr, done.stderr
+
+
+def test_a_disk_that_stays_full_stops_the_upgrade_and_the_old_version_runs_on(
+    machine: Machine, small: str
+) -> None:
+    machine.write(_LIST, line(_BOTH))
+    apt(machine, "update")
+    apt(machine, "install", f"ssd-exporter={OLD}")
+    await_page(machine, OLD)
+    state = machine.run("ls", "/var/lib/ssd-exporter").stdout.split()
+
+    # Another program writes all the time: it also takes the room of the compiled modules, which
+    # an upgrade removes first.
+    machine.write("/root/filler", _FILLER.format(place=small), 0o755)
+    machine.run("systemd-run", "--unit=filler", "/root/filler")
+    machine.await_("a full disk", lambda: machine.run("cp", "/bin/sh", f"{small}/x").returncode)
+    done = machine.run(*_APT, "install", "ssd-exporter", timeout=_SECONDS)
+    assert done.returncode != 0
+    assert "No space left on device" in done.stdout + done.stderr
+    await_page(machine, OLD)
+    machine.systemctl("restart", *BOTH)
+    await_page(machine, OLD)
+
+    machine.run("systemctl", "stop", "filler")
+    machine.run("rm", f"{small}/filler", f"{small}/x")
+    apt(machine, "install", "ssd-exporter")
+    await_page(machine, NEW)
+    assert {*state} <= {*machine.run("ls", "/var/lib/ssd-exporter").stdout.split()}
+    apt(machine, "purge", "ssd-exporter")
+
+
+def test_a_disk_that_is_full_in_postinst_is_reported_once_and_the_upgrade_can_be_continued(
+    machine: Machine, small: str
+) -> None:
+    machine.write(_LIST, line(_BOTH))
+    apt(machine, "update")
+    apt(machine, "install", f"ssd-exporter={OLD}")
+    await_page(machine, OLD)
+
+    # The compiled modules of the old version make room for the files of the new one only.
+    fill(machine, small)
+    done = machine.run(*_APT, "install", "ssd-exporter", timeout=_SECONDS)
+    assert done.returncode != 0
+    said = (done.stdout + done.stderr).splitlines()
+    ours = [each for each in said if each.startswith("ssd-exporter: ")]
+    assert 1 == len(ours), said
+    assert "no space is left on its file system; solve this, then run: dpkg" in ours[0]
+    await_page(machine, OLD)
+
+    machine.run("rm", f"{small}/filler")
     machine.run("dpkg", "--configure", "--pending", timeout=_SECONDS)
     await_page(machine, NEW)
     apt(machine, "purge", "ssd-exporter")

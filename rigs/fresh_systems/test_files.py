@@ -20,6 +20,7 @@ def test_all_files_are_there(releases: Releases) -> None:
         f"ssd-exporter-{OLD}-linux-aarch64.tar.gz",
         f"ssd_exporter-{OLD}-py3-none-any.whl",
         f"ssd_exporter-{OLD}.tar.gz",
+        f"ssd-exporter-image-{OLD}-amd64.oci.tar",
         f"ssd-exporter-chart-{OLD}.tgz",
     }
     others = {

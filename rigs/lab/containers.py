@@ -9,14 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from release.container_image import BASE_OPTIONS, SUITE
 from rigs.lab.vm.cache import PROJECT, digest, made, run
 from tests.duration import PATIENCE_SECONDS
 
 #: Certificates on Debian.
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
-
-#: Files that the official Debian image omits.
-_LEFT_OUT = ("doc", "man", "locale", "info", "groff", "lintian", "linda")
 
 #: runc, because crun does not support mixed cgroup versions. Limits are not raised, because root in
 #: a container may not. No separate network, which requires kernel features that are missing here.
@@ -27,20 +25,10 @@ _SECONDS = PATIENCE_SECONDS
 
 def base() -> Path:
     """An image archive equivalent to debian:bookworm-slim, built from packages."""
-    options = [
-        "--mode=root",
-        "--variant=minbase",
-        '--aptopt=APT::Install-Recommends "false"',
-        # Without it, `usrmerge` and Perl would be installed.
-        "--include=usr-is-merged",
-        "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
-        *(f"--dpkgopt=path-exclude=/usr/share/{each}/*" for each in _LEFT_OUT),
-        "--dpkgopt=path-include=/usr/share/doc/*/copyright",
-    ]
-    name = f"image-base-{digest([], *options)}.tar"
+    name = f"image-base-{digest([], *BASE_OPTIONS)}.tar"
 
     def make(where: Path) -> None:
-        run("mmdebstrap", "--quiet", "--format=tar", *options, "bookworm", where)
+        run("mmdebstrap", "--quiet", "--format=tar", *BASE_OPTIONS, SUITE, where)
 
     return made(name, make)
 
@@ -74,6 +62,10 @@ class Engine:
             *options,
             PROJECT,
         )
+
+    def output(self, *words: str) -> str:
+        """Output of a container that ends, like `docker run` with these arguments."""
+        return self.podman("run", "--rm", "--pull=never", "--network=none", *_RUN, *words)
 
     def start(self, name: str, *words: str) -> None:
         """Starts a container in the background, like `docker run` with these arguments."""
@@ -127,11 +119,18 @@ class Engine:
 @contextmanager
 def engine() -> Iterator[Engine]:
     """An engine whose store contains only the base image."""
+    with empty_engine() as found:
+        found.podman("import", '--change=CMD ["bash"]', str(base()), "debian:bookworm-slim")
+        yield found
+
+
+@contextmanager
+def empty_engine() -> Iterator[Engine]:
+    """An engine without images."""
     # The directory that is most likely on a disk, also in a container.
     place = Path(tempfile.mkdtemp(prefix="ssd-image-", dir="/var/tmp"))
     found = Engine(place)
     try:
-        found.podman("import", '--change=CMD ["bash"]', str(base()), "debian:bookworm-slim")
         yield found
     finally:
         found.remove_all()

@@ -11,9 +11,9 @@ from tests.processes import run_program
 TOP = Path(__file__).parents[2]
 
 
-def built() -> Path:
-    """Builds the package with `make deb`."""
-    done = run_program(["make", "deb"], cwd=TOP, timeout=560)
+def built(*variables: str) -> Path:
+    """Builds the package with `make deb` and variables of make, such as ARCH=aarch64."""
+    done = run_program(["make", "deb", *variables], cwd=TOP, timeout=560)
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.search(r"dist/\S+\.deb", done.stdout)
     assert found, done.stdout

@@ -12,7 +12,7 @@ PROJECT = Path(__file__).parents[3]
 CACHE = PROJECT / "var" / "lab"
 
 #: Timeout in seconds for a mirror.
-_SECONDS = 300.0
+_SECONDS = 900.0
 
 
 def run(*argv: str | Path, cwd: Path | None = None, environment: Mapping[str, str] = {}) -> str:
