@@ -7,7 +7,7 @@ _EDGES = tuple((1 << bits) / 1e9 for bits in range(13, 34))
 
 REQUEST_TIME = MetricDesc(
     "ssd_disk_request_seconds",
-    "Latency of single requests, from the issue to the driver until the completion (hist triggers "
+    "Latency of single requests, from the issue to the completion (hist triggers "
     "of the kernel, in windows of some seconds). It is a sample: divide the increase by that of "
     "ssd_disk_request_observed_seconds_total for requests per second. The sum takes each request "
     "as the middle of a bucket of 12.5 %. op: read, write, sync_write, flush, discard, other.",
@@ -18,32 +18,32 @@ REQUEST_TIME = MetricDesc(
 )
 LOST = MetricDesc(
     "ssd_disk_request_lost_total",
-    "Requests of the windows whose completion was not matched (hist triggers of the kernel). They "
-    "are not in ssd_disk_request_seconds.",
+    "Requests whose completion was not matched (hist triggers of the kernel). They are not "
+    "in ssd_disk_request_seconds.",
     ("device",),
     "counter",
     optional=True,
 )
 UNFINISHED = MetricDesc(
     "ssd_disk_request_unfinished_total",
-    "Requests that were still in flight two seconds after their window (hist triggers of the "
-    "kernel). They are not in ssd_disk_request_seconds; a hanging drive has many.",
+    "Requests in flight two seconds after their window (hist triggers of the kernel). "
+    "They are not in ssd_disk_request_seconds; a hanging drive has many.",
     ("device",),
     "counter",
     optional=True,
 )
 WINDOWS = MetricDesc(
     "ssd_disk_request_windows_total",
-    "Windows in which single requests were measured, on all devices at once (agent). If it does "
-    "not increase, nothing was observed.",
+    "Windows of the measurement, on all devices at once (agent). If it does not increase, "
+    "nothing was observed.",
     (),
     "counter",
     optional=True,
 )
 SHORTENED = MetricDesc(
     "ssd_disk_request_windows_shortened_total",
-    "Windows that ended early, because there were more requests than "
-    "latency.max_requests_per_second allows (agent).",
+    "Windows that ended early (agent). There were more requests than "
+    "latency.max_requests_per_second allows.",
     (),
     "counter",
     optional=True,
