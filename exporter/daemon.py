@@ -202,7 +202,7 @@ class _Threads:
         self._clock = clock
         sampler = monitor.sampler
         self._started_at = clock.monotonic()
-        self._sampling = PeriodicThread("sampler", monitor.tick, lambda: sampler.interval, clock)
+        self._sampling = PeriodicThread("sampler", monitor.tick, sampler.time_to_next, clock)
         self._journal = DriveJournal()
         self._surveying = PeriodicThread(
             "survey",

@@ -16,6 +16,7 @@ from exporter.io.activity import DiskActivity
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles, RawSample
 from exporter.io.drive import Drive
+from exporter.runtime.sample_times import sample_time
 from exporter.io.sampler import Sampler
 from exporter.io.slowdown import SlowdownEvidence
 from exporter.linux.files import RawFile
@@ -180,7 +181,7 @@ class ComposedHost:
         self.sampler.update_drives({"sdx": drive})
         self._is_full = False
         self._idle_seconds = 0.0
-        self._next = self.interval
+        self._next = sample_time(1, self.interval)
         self._number = 0
         self._flying: list[tuple[Job, Served]] = []
         self._ages = 0.0
@@ -201,7 +202,7 @@ class ComposedHost:
             self._step(slice_seconds if left > 1.3 * slice_seconds else max(left, 0.01))
             if self.now >= self._next - 1e-6:
                 self._number += 1
-                self._next = (self._number + 1) * self.interval
+                self._next = sample_time(self._number + 1, self.interval)
                 if self._number not in self.missing:
                     self._sample()
 

@@ -14,6 +14,7 @@ from exporter.config.drive_class import DriveClass, VolumeType
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
 from exporter.io.drive import Drive
+from exporter.runtime.sample_times import sample_time
 from exporter.io.sampler import Sampler
 from exporter.io.slowdown import SlowdownEvidence
 from exporter.runtime.clock import Clock
@@ -94,7 +95,7 @@ class Host:
         self._held: list[tuple[int, float, float]] = []
         self._slots: list[tuple[float, int, int, float, bool]] = []
         self._free: list[tuple[float, int]] = []
-        self._next_sample = self.interval
+        self._next_sample, self._number = sample_time(1, self.interval), 1
         self._stack = ExitStack()
         place = self._stack.enter_context(
             tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
@@ -163,11 +164,11 @@ class Host:
             step_end = min(self.now + self.interval / _SLICES, self._next_sample, end)
             self._step(step_end, tuple(jobs), hang)
             if self.now >= self._next_sample - 1e-9:
-                number = round(self._next_sample / self.interval)
-                if number not in skipped:
+                if self._number not in skipped:
                     self._sample(log=True)
+                self._number += 1
                 late = self.rng.uniform(-0.002, 0.004)
-                self._next_sample = (number + 1) * self.interval + late
+                self._next_sample = sample_time(self._number, self.interval) + late
 
     def _step(self, end: float, jobs: tuple[Job, ...], hang: Hang | None) -> None:
         seconds = end - self.now
