@@ -25,6 +25,9 @@ _MAX_OPERATIONS_PER_SECOND = 1e8
 #: request that starts discards the time since the last one ended (block/blk-core.c).
 _BUSY_QUEUE_DEPTH = 4.0
 
+#: A request that hung may be the last one in flight. Its time is more than this, in seconds.
+_LONG_WAIT_SECONDS = 10.0
+
 #: A smaller decrease of the completions per second may be a change of the load.
 _LEAST_MISSING_SHARE = 0.3
 
@@ -53,7 +56,8 @@ class DiskInterval(NamedTuple):
         when the requests complete. The caller passes it to the next call of `disk_interval`, so
         that it is not counted twice.
     excess_requests: the mean number of requests in flight at both ends, minus the queue depth of
-        the completed requests; 0 if no request was in flight at one of the ends. None if requests
+        the completed requests; 0 if no request was in flight at one of the ends, unless requests of
+        more than ten seconds completed. None if requests
         were in flight and none completed.
     """
 
@@ -161,7 +165,7 @@ def disk_interval(
         if queue_depth > completions + in_flight:
             queue_depth = float(completions + in_flight)
         excess = 0.0
-        if in_flight_before and in_flight:
+        if in_flight_before and (in_flight or request_seconds > _LONG_WAIT_SECONDS):
             excess = (in_flight_before + in_flight) / 2 - credited
         if uncredited_seconds:
             # The queue depths of the stalled intervals already include these requests.

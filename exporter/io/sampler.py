@@ -357,7 +357,7 @@ class Sampler:
             flags = PROBED if is_probed else 0
             if activity.saturated_seconds > saturated_seconds:
                 flags |= SATURATED
-            if activity.is_stalled:
+            if activity.stalls.is_stalled:
                 flags |= STALLED
             self.recent.record(device, interval, verdict, flags)
 

@@ -16,11 +16,11 @@ from exporter.io.activity import DiskActivity
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles, RawSample
 from exporter.io.drive import Drive
-from exporter.runtime.sample_times import sample_time
 from exporter.io.sampler import Sampler
 from exporter.io.slowdown import SlowdownEvidence
 from exporter.linux.files import RawFile
 from exporter.runtime.collector_status import CollectorStatus
+from exporter.runtime.sample_times import sample_time
 from rigs.scenes import kernel
 from rigs.scenes.drive import Job, Served
 from rigs.scenes.kernel import BlockDevice, Cpu, IoTicks
@@ -378,7 +378,7 @@ class ComposedHost:
                     self._used,
                     self._depth,
                     activity.saturated_seconds,
-                    activity.stalled_seconds,
+                    activity.stalls.total_seconds,
                     falloffs.events if falloffs is not None else 0,
                     self.written,
                 )

@@ -14,11 +14,11 @@ from exporter.config.drive_class import DriveClass, VolumeType
 from exporter.io.baseline import Baselines
 from exporter.io.counter_files import CounterFiles
 from exporter.io.drive import Drive
-from exporter.runtime.sample_times import sample_time
 from exporter.io.sampler import Sampler
 from exporter.io.slowdown import SlowdownEvidence
 from exporter.runtime.clock import Clock
 from exporter.runtime.collector_status import CollectorStatus
+from exporter.runtime.sample_times import sample_time
 from rigs.scenes import kernel
 from rigs.scenes.drive import Job, Model, Served, serve
 from rigs.scenes.kernel import BlockDevice, Cpu, IoTicks
@@ -366,7 +366,7 @@ class Host:
                     verdict=activity.verdict.value(self.clock.monotonic()).value,
                     used=self._used,
                     saturated=activity.saturated_seconds,
-                    stalled=activity.stalled_seconds,
+                    stalled=activity.stalls.total_seconds,
                     falloffs=falloffs.events if falloffs is not None else 0,
                     written=self.written,
                 )

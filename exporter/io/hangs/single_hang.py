@@ -1,0 +1,238 @@
+"""Detects that one request of many does not complete for half a minute or longer.
+
+The kernel adds the time of a request to its counters when it completes. Since Linux 5.0 this also
+holds for the weighted time of /proc/diskstats (block/blk-core.c, `bdev_end_io_acct`). So two facts
+show a request that hangs:
+
+- While it hangs, one request more is in flight than the completed ones explain. The number of
+  requests in flight varies and is read once per second, so the mean of half a minute is needed.
+- When it completes, its whole time is added in one interval, more than in any other.
+
+The values of ten intervals are combined to a block, because the offsets of the samples repeat after
+ten intervals (`runtime.sample_times`). The mean of a block is near zero even if the load has the
+same period as the samples.
+
+This module uses no files, no clock and no logs.
+"""
+
+import math
+from array import array
+
+from exporter.config.disk_rules import SingleHangRules
+
+#: The number of intervals of a block: those after which the offsets of the samples repeat.
+_BLOCK = 10
+
+#: The largest number of blocks that are kept: five minutes at the default interval.
+_MOST_BLOCKS = 32
+
+#: The largest surplus of the past decreases by this factor per block: to a half in four minutes.
+_SURPLUS_DECAY = 0.97
+
+#: A duration in seconds that counts as more than none.
+_MOMENT = 1e-3
+
+#: The numbers of blocks whose mean excess is tested while a request may hang.
+_WINDOWS = (3, 5, 8, 12, 16)
+
+
+class SingleHangDetector:
+    """Compares the requests in flight of one device with the completed ones over minutes.
+
+    The excess of an interval is the mean number of requests in flight at its ends, minus the queue
+    depth of the requests that completed in it. The caller passes each interval with requests in
+    flight at both ends to `add`, and calls `decide` if `add` returned True. It passes any other one
+    to `add_other`.
+
+    A hang that is detected because it ended with an interval is present for this interval.
+
+    hung_seconds: the duration of the present hang in seconds, without the seconds that counted as
+        stalled before it was detected; 0 if no request hangs.
+    has_ended: True if a hang ended with the last interval, or before it.
+    """
+
+    __slots__ = (
+        "_counted",
+        "_counted_before",
+        "_ended_at",
+        "_excesses",
+        "_has_completed",
+        "_idle_moments",
+        "_interval",
+        "_largest_surplus",
+        "_least_excess",
+        "_means",
+        "_normal",
+        "_rules",
+        "_true_seconds",
+        "has_ended",
+        "hung_seconds",
+    )
+
+    def __init__(self, rules: SingleHangRules) -> None:
+        self._rules = rules
+        self._least_excess = -rules.least_seconds
+        #: The excess of each interval of the present block, multiplied by its length.
+        self._excesses: list[float] = []
+        #: The mean excess of the blocks since the last moment without requests in flight, and the
+        #: stalled seconds that had counted at the end of each block and before the first one.
+        self._means = array("d")
+        self._counted = array("d")
+        self._counted_before = 0.0
+        #: The mean excess of the blocks before that moment, and the number of such moments.
+        self._normal = array("d")
+        self._idle_moments = 0
+        #: The time when the last block ended, and the mean length of its intervals; 0 if unknown.
+        self._ended_at = self._interval = 0.0
+        self._largest_surplus = 0.0
+        self.hung_seconds = self._true_seconds = 0.0
+        #: True if the request of the present hang has completed.
+        self._has_completed = self.has_ended = False
+
+    def add(self, excess: float, seconds: float) -> bool:
+        """Adds an interval; returns True if `decide` must be called for it.
+
+        seconds: the length of the interval.
+        """
+        excess *= seconds
+        excesses = self._excesses
+        excesses.append(excess)
+        return excess < self._least_excess or len(excesses) == _BLOCK or self.hung_seconds > 0
+
+    def decide(self, now: float, seconds: float, in_flight: float, counted: float) -> bool:
+        """Judges the interval that was added last; returns True if a request hangs.
+
+        now: the monotonic time of its end.
+        in_flight: the mean number of requests in flight.
+        counted: the seconds that counted as stalled until now.
+        """
+        surplus = -self._excesses[-1]
+        if self._has_completed:
+            last = self._excesses.pop()
+            self._clear(counted)
+            self._excesses.append(last)
+        elif surplus > self._rules.least_seconds:
+            if self.hung_seconds:
+                if surplus > self._rules.ended_share * self._true_seconds:
+                    self._clear(counted)
+                    return False
+            elif self._is_end(surplus, seconds, in_flight, counted):
+                return True
+            else:
+                self._largest_surplus = max(self._largest_surplus, surplus)
+        if self.hung_seconds:
+            self.hung_seconds += seconds
+            self._true_seconds += seconds
+        if len(self._excesses) == _BLOCK:
+            self._end_block(now, seconds, in_flight, counted)
+        return self.hung_seconds > 0
+
+    def add_other(self, now: float, seconds: float, standing: float, counted: float) -> bool:
+        """Adds an interval in which no request completed, or with no request in flight at one end.
+
+        standing: the number of requests in flight, if none completed; 0 if there were none at one
+            end. The other arguments and the result are those of `decide`.
+        """
+        if standing:
+            return self.add(standing, seconds) and self.decide(now, seconds, standing, counted)
+        if self._excesses or self._means or self.hung_seconds:
+            self._clear(counted)
+        return False
+
+    def _clear(self, counted: float) -> None:
+        if self.hung_seconds:
+            self.has_ended = True
+            self._has_completed = False
+            self.hung_seconds = 0.0
+        else:
+            self._normal.extend(self._means)
+        del self._normal[:-_MOST_BLOCKS]
+        self._idle_moments += 1
+        self._excesses.clear()
+        del self._means[:], self._counted[:]
+        self._counted_before = counted
+        self._ended_at = 0.0
+
+    def _is_end(self, surplus: float, seconds: float, in_flight: float, counted: float) -> bool:
+        """Returns True if the surplus is the time of a hang that ended, which is now present."""
+        rules, means, last = self._rules, self._means, len(self._excesses) - 1
+        largest = max(self._largest_surplus, -min(self._excesses[:last], default=0.0))
+        intervals = round(surplus / (self._interval or seconds))
+        count = min((intervals - last) // _BLOCK, len(means))
+        if (
+            count < 1
+            or surplus < rules.surplus_factor * largest
+            or len(means) * _BLOCK + last < rules.seen_share * intervals
+        ):
+            return False
+        mean, noise = self._mean_and_noise(count, in_flight)
+        if (
+            not rules.ended_least_excess <= mean <= rules.most_excess
+            or mean * math.sqrt(count) < rules.ended_standard_errors * noise
+        ):
+            return False
+        known = counted - self._counted_at(count)
+        del means[-count:]
+        self._clear(counted)
+        self._has_completed = True
+        self._true_seconds, self.hung_seconds = surplus, max(surplus - known, _MOMENT)
+        return True
+
+    def _counted_at(self, count: int) -> float:
+        """Returns the seconds that had counted at the begin of the last `count` blocks."""
+        known = self._counted
+        return known[-count - 1] if count < len(known) else self._counted_before
+
+    def _end_block(self, now: float, seconds: float, in_flight: float, counted: float) -> None:
+        rules, excesses, means = self._rules, self._excesses, self._means
+        # The begin of the first block is not known. Its length differs by 20 % at most.
+        length = now - self._ended_at if self._ended_at else seconds * _BLOCK
+        self._interval = length / _BLOCK
+        mean = sum(excesses) / length
+        self._largest_surplus = max(self._largest_surplus * _SURPLUS_DECAY, -min(excesses))
+        excesses.clear()
+        self._ended_at = now
+        means.append(mean)
+        self._counted.append(counted)
+        if len(means) > _MOST_BLOCKS:
+            self._counted_before = self._counted[0]
+            del means[0], self._counted[0]
+        if self.hung_seconds:
+            if mean < rules.least_excess * rules.deviation:
+                self._clear(counted)
+        elif mean >= rules.least_excess * (1 - rules.deviation):
+            self._begin(length, in_flight, counted)
+
+    def _begin(self, length: float, in_flight: float, counted: float) -> None:
+        rules, means = self._rules, self._means
+        for count in _WINDOWS:
+            before = len(means) - count
+            if before < 0 or before + len(self._normal) + self._idle_moments < rules.normal_blocks:
+                return
+            mean, noise = self._mean_and_noise(count, in_flight)
+            if (
+                rules.least_excess <= mean <= rules.most_excess
+                and mean * math.sqrt(count) >= rules.standard_errors * noise
+                and max(abs(one - mean) for one in means[before:]) <= rules.deviation * mean
+                and sum(means[:before]) <= rules.deviation * mean * before
+            ):
+                self._true_seconds = count * length
+                known = counted - self._counted_at(count)
+                self.hung_seconds = max(self._true_seconds - known, _MOMENT)
+                self._normal.extend(means[:before])
+                return
+
+    def _mean_and_noise(self, count: int, in_flight: float) -> tuple[float, float]:
+        """Returns the mean excess of the last `count` blocks, and the standard deviation of one.
+
+        Without a hang the mean excess is 0, so the blocks before them show the noise.
+        """
+        means = self._means
+        begin = len(means) - count
+        mean = sum(means[begin:]) / count
+        squares = sum((one - mean) ** 2 for one in means[begin:])
+        squares += sum(one * one for one in means[:begin])
+        squares += sum(one * one for one in self._normal)
+        degrees = max(len(means) + len(self._normal) - 1, 1)
+        least = self._rules.least_noise + self._rules.noise_per_request * max(in_flight, 1.0)
+        return mean, max(math.sqrt(squares / degrees), least)

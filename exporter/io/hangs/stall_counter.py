@@ -1,0 +1,122 @@
+"""Counts the seconds in which requests of one device hang: all of them, some, or one of many.
+
+This module uses no files, no clock and no logs.
+"""
+
+from exporter.config.disk_rules import DiskRules
+from exporter.io.hangs.partial_hang import PartialHangDetector
+from exporter.io.hangs.single_hang import SingleHangDetector
+from exporter.io.interval import DiskInterval, hung_share
+
+#: Minimum length of a stall in seconds. It is less than 1.0, because two samples may be only 0.8
+#: seconds apart.
+_STALL_SECONDS = 0.75
+
+
+class StallCounter:
+    """Counts stalls. The detectors exist from the first interval on that needs them.
+
+    total_seconds: the seconds that counted.
+    new_seconds: those of them that counted with the last interval.
+    is_stalled: True if the last interval was a stall.
+    previous: the last interval; None if the device was idle, so that no request can have hung since
+        before the next one.
+    """
+
+    __slots__ = (
+        "_before",
+        "_begun_before",
+        "_counted_seconds",
+        "_partial",
+        "_single",
+        "_stall_seconds",
+        "is_stalled",
+        "new_seconds",
+        "previous",
+        "rules",
+        "total_seconds",
+    )
+
+    def __init__(self, rules: DiskRules) -> None:
+        self.rules = rules
+        self.total_seconds = self.new_seconds = 0.0
+        self.is_stalled = False
+        self.previous: DiskInterval | None = None
+        self._before: DiskInterval | None = None
+        self._begun_before = 0.0
+        #: The length of the present stall, and how much of it counted.
+        self._stall_seconds = self._counted_seconds = 0.0
+        self._partial: PartialHangDetector | None = None
+        self._single: SingleHangDetector | None = None
+
+    def observe(self, now: float, disk: DiskInterval) -> bool:
+        """Counts an interval; returns True if requests hang that others hide.
+
+        now: the monotonic time of the end of the interval, in seconds.
+        """
+        seconds, queue_depth, excess = disk.seconds, disk.queue_depth, disk.excess_requests
+        is_hidden = False
+        if excess:
+            partial, single = self._partial, self._single
+            if partial is None or single is None:
+                partial, single = self._new_detectors()
+            if excess > 0.0 or partial.is_open:
+                is_hidden = partial.observe(excess, queue_depth, seconds)
+            if single.add(excess, seconds):
+                in_flight = excess + queue_depth
+                is_hidden |= single.decide(now, seconds, in_flight, self.total_seconds)
+        elif self._partial is not None and self._single is not None:
+            if excess is not None and self._partial.is_open:
+                self._partial.observe(0.0, queue_depth, seconds)
+            # Requests that were in flight at both ends and did not complete may hang longer.
+            standing = queue_depth if disk.stalled and disk.busy_ratio == 1 else 0.0
+            is_hidden = self._single.add_other(now, seconds, standing, self.total_seconds)
+        if is_hidden or disk.stalled or self._stall_seconds:
+            self._count(seconds, stalled=is_hidden or disk.stalled, in_flight=queue_depth)
+        self._before, self.previous = self.previous, disk
+        return is_hidden
+
+    def observe_gap(self, now: float, disk: DiskInterval, *, is_begun: bool) -> bool:
+        """Counts an interval in which samples are missing; returns True if it is a part of a stall.
+
+        is_begun: requests were in flight at the start.
+        """
+        if self._single is not None:
+            self._single.add_other(now, disk.seconds, 0.0, self.total_seconds)
+        is_stall = disk.stalled and self.is_stalled and is_begun
+        if is_stall:
+            self._count(disk.seconds, stalled=True, in_flight=1.0)
+        return is_stall
+
+    def _new_detectors(self) -> tuple[PartialHangDetector, SingleHangDetector]:
+        self._partial = PartialHangDetector(self.rules.partial_hang)
+        self._single = SingleHangDetector(self.rules.single_hang)
+        return self._partial, self._single
+
+    def _count(self, seconds: float, *, stalled: bool, in_flight: float) -> None:
+        # Consecutive stalled intervals count only if together they last about a second. Otherwise,
+        # at ten samples per second, a single slow request would count as a stall.
+        before = self.total_seconds
+        hangs = [hang for hang in (self._partial, self._single) if hang is not None]
+        self.is_stalled = stalled
+        if stalled:
+            hung = max((hang.hung_seconds for hang in hangs), default=0.0)
+            is_partial = hung > 0  # certain after several intervals, which then all count
+            if not self._stall_seconds:
+                self._begun_before = hung_share(self._before, self.previous, in_flight)
+                seconds = hung if is_partial else seconds
+            self._stall_seconds += seconds
+            if self._stall_seconds >= _STALL_SECONDS:
+                if not self._counted_seconds and not is_partial:
+                    # Requests also complete in the interval in which a hang begins, and in that in
+                    # which it ends. Of the first, the missing share counts; of the last, a half.
+                    self.total_seconds += seconds * self._begun_before
+                self.total_seconds += self._stall_seconds - self._counted_seconds
+                self._counted_seconds = self._stall_seconds
+        else:
+            if self._counted_seconds and not any(hang.has_ended for hang in hangs):
+                self.total_seconds += seconds / 2
+            for hang in hangs:
+                hang.has_ended = False
+            self._stall_seconds = self._counted_seconds = 0.0
+        self.new_seconds = self.total_seconds - before
