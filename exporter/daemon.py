@@ -25,6 +25,7 @@ from exporter.runtime import logs, service
 from exporter.runtime.clock import Clock, SystemClock
 from exporter.runtime.errors import ConfigError
 from exporter.runtime.privileges import as_owner
+from exporter.runtime.sample_times import SampleTimes
 from exporter.runtime.state import (
     StateFile,
     check_state_directory,
@@ -202,7 +203,8 @@ class _Threads:
         self._clock = clock
         sampler = monitor.sampler
         self._started_at = clock.monotonic()
-        self._sampling = PeriodicThread("sampler", monitor.tick, sampler.time_to_next, clock)
+        times = SampleTimes(lambda: sampler.interval)
+        self._sampling = PeriodicThread("sampler", monitor.tick, times.time_to_next, clock)
         self._journal = DriveJournal()
         self._surveying = PeriodicThread(
             "survey",

@@ -39,7 +39,6 @@ from exporter.linux.diskstats import DiskStats
 from exporter.linux.files import RawFile
 from exporter.linux.pressure import Pressure
 from exporter.linux.proc_stat import CpuStat
-from exporter.runtime import sample_times
 from exporter.runtime.clock import Clock
 from exporter.runtime.collector_status import CollectorStatus
 from exporter.runtime.errors import Parsed
@@ -65,7 +64,7 @@ class Sampler:
 
     Arguments:
     wanted: returns True for the names of devices to export.
-    interval: the mean time between two samples in seconds; see `sample_times`.
+    interval: the mean time between two samples in seconds; see `runtime.sample_times`.
     per_cpu: also count idle time and iowait per CPU.
     request_sizes: also record histograms of request sizes.
     evidence: returns the temperature and link speed of a device; it must not block.
@@ -121,7 +120,6 @@ class Sampler:
         self._pressure: Pressure | None = None
         self._lock = threading.RLock()
         self.interval = interval
-        self._due = 0
         self.sampled_at: float | None = None
         self.sampled_at_unix_time: float | None = None
         self.disks: dict[str, DiskStats] | None = None
@@ -195,14 +193,6 @@ class Sampler:
                 activity.reconfigure(rules)
                 if request_sizes:
                     activity.enable_request_sizes()
-
-    def time_to_next(self) -> float:
-        """Returns the time from the sample that is due to the one after it, in seconds.
-
-        Each call advances to the next sample. Only the thread of the samples may call it.
-        """
-        due, self._due = self._due, self._due + 1
-        return sample_times.time_to_next(due, self.interval)
 
     def tick(self) -> None:
         """Takes one sample. It is processed now, or later together with other samples."""

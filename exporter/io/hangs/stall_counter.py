@@ -8,9 +8,10 @@ from exporter.io.hangs.partial_hang import PartialHangDetector
 from exporter.io.hangs.single_hang import SingleHangDetector
 from exporter.io.interval import DiskInterval, hung_share
 
-#: Minimum length of a stall in seconds. It is less than 1.0, because two samples may be only 0.8
-#: seconds apart.
-_STALL_SECONDS = 0.75
+#: Minimum length of a stall in seconds. It is less than 1.0, because two samples may be slightly
+#: less than a second apart. It is more than the shortest interval: a volume that is refilled once a
+#: second completes nothing in between.
+_STALL_SECONDS = 0.9
 
 
 class StallCounter:
