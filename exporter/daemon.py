@@ -21,11 +21,10 @@ from exporter.metrics.page import PageCache
 from exporter.monitor import Monitor
 from exporter.pages.live_pages import LivePages
 from exporter.programs.command import SystemRunner
-from exporter.runtime import logs, service
+from exporter.runtime import logs, sample_times, service
 from exporter.runtime.clock import Clock, SystemClock
 from exporter.runtime.errors import ConfigError
 from exporter.runtime.privileges import as_owner
-from exporter.runtime.sample_times import SampleTimes
 from exporter.runtime.state import (
     StateFile,
     check_state_directory,
@@ -201,9 +200,8 @@ class _Threads:
         self._monitor = monitor
         self._state = state
         self._clock = clock
-        sampler = monitor.sampler
         self._started_at = clock.monotonic()
-        times = SampleTimes(lambda: sampler.interval)
+        times = sample_times.SampleTimes(lambda: monitor.sampler.interval)
         self._sampling = PeriodicThread("sampler", monitor.tick, times.time_to_next, clock)
         self._journal = DriveJournal()
         self._surveying = PeriodicThread(
