@@ -186,8 +186,8 @@ class SingleHangRules:
     least_seconds: the smallest surplus that may be the end of a hang.
     surplus_factor: it must also be at least this multiple of any surplus of the last minutes.
     seen_share: requests must have been in flight in all samples for this share of its time.
-    ended_least_excess, ended_standard_errors: the same as least_excess and standard_errors, for the
-        blocks before the surplus. The surplus is the stronger evidence.
+    ended_evidence: the natural logarithm of the smallest ratio of the likelihoods with and without
+        a hang, computed from the surplus and the blocks before it.
     ended_share: a surplus of this share of the duration of a known hang is its end.
     """
 
@@ -201,8 +201,7 @@ class SingleHangRules:
     least_seconds: float = 10.0
     surplus_factor: float = 2.0
     seen_share: float = 0.8
-    ended_least_excess: float = 0.5
-    ended_standard_errors: float = 2.0
+    ended_evidence: float = 3.0
     ended_share: float = 0.5
 
 

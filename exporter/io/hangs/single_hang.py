@@ -29,6 +29,13 @@ _MOST_BLOCKS = 32
 #: The largest surplus of the past decreases by this factor per block: to a half in four minutes.
 _SURPLUS_DECAY = 0.97
 
+#: A surplus of a second is usual for any load.
+_LEAST_SURPLUS = 1.0
+
+#: If more requests hang than one, the mean excess exceeds its limit by more than its error. This is
+#: the largest error, in standard errors.
+_MOST_ERRORS = 3.0
+
 #: A duration in seconds that counts as more than none.
 _MOMENT = 1e-3
 
@@ -154,22 +161,24 @@ class SingleHangDetector:
         self._ended_at = 0.0
 
     def _is_end(self, surplus: float, seconds: float, in_flight: float, counted: float) -> bool:
-        """Returns True if the surplus is the time of a hang that ended, which is now present."""
+        """Returns True if the surplus is the time of a hang that ended, which is now present.
+
+        Two facts are compared with a load without a hang, as logarithms of likelihood ratios. The
+        mean excess before the surplus is 1 with a hang, and 0 without. And the probability of a
+        surplus decreases with the square of its size, beyond the largest one of the past.
+        """
         rules, means, last = self._rules, self._means, len(self._excesses) - 1
-        largest = max(self._largest_surplus, -min(self._excesses[:last], default=0.0))
+        largest = max(self._largest_surplus, -min(self._excesses[:last], default=0.0), 0.0)
+        usual = max(rules.surplus_factor * largest, _LEAST_SURPLUS)
         intervals = round(surplus / (self._interval or seconds))
         count = min((intervals - last) // _BLOCK, len(means))
-        if (
-            count < 1
-            or surplus < rules.surplus_factor * largest
-            or len(means) * _BLOCK + last < rules.seen_share * intervals
-        ):
+        is_seen = len(means) * _BLOCK + last >= rules.seen_share * intervals
+        if surplus < usual or not is_seen or count < 1:
             return False
         mean, noise = self._mean_and_noise(count, in_flight)
-        if (
-            not rules.ended_least_excess <= mean <= rules.most_excess
-            or mean * math.sqrt(count) < rules.ended_standard_errors * noise
-        ):
+        evidence = count * (mean - 0.5) / noise**2 + 2 * math.log(surplus / usual)
+        most = rules.most_excess + _MOST_ERRORS * noise / math.sqrt(count)
+        if evidence < rules.ended_evidence or mean > most:
             return False
         known = counted - self._counted_at(count)
         del means[-count:]
