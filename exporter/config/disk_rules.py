@@ -171,7 +171,7 @@ class SingleHangRules:
     """The thresholds of a hang of one request of many, for half a minute or longer.
 
     The excess is the number of requests in flight minus the number that the completed requests
-    explain, as a mean of ten intervals. These are a block. A surplus is a negative excess of one
+    explain, as a mean of twelve intervals. These are a block. A surplus is a negative excess of one
     interval, multiplied by its length: the time of requests that waited before it.
 
     least_excess, most_excess: while a request hangs, the mean excess of at least three blocks must

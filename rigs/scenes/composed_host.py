@@ -198,8 +198,9 @@ class ComposedHost:
     def run(self, until: float, slice_seconds: float = SLICE) -> None:
         """Simulates until this second of the scene."""
         while self.now < until - 1e-6:
-            left = self._next - self.now
-            self._step(slice_seconds if left > 1.3 * slice_seconds else max(left, 0.01))
+            # Slices begin at multiples of their length, so that pulses have the same phase.
+            end = (math.floor(self.now / slice_seconds + 1e-3) + 1) * slice_seconds
+            self._step(max(min(end, self._next) - self.now, 1e-3))
             if self.now >= self._next - 1e-6:
                 self._number += 1
                 self._next = sample_time(self._number + 1, self.interval)

@@ -8,9 +8,9 @@ show a request that hangs:
   requests in flight varies and is read once per second, so the mean of half a minute is needed.
 - When it completes, its whole time is added in one interval, more than in any other.
 
-The values of ten intervals are combined to a block, because the offsets of the samples repeat after
-ten intervals (`runtime.sample_times`). The mean of a block is near zero even if the load has the
-same period as the samples.
+The values of twelve intervals are combined to a block, because the offsets of the samples repeat
+after about twelve intervals (`runtime.sample_times`). The mean of a block is near zero even if the
+load has the same period as the samples.
 
 This module uses no files, no clock and no logs.
 """
@@ -21,12 +21,12 @@ from array import array
 from exporter.config.disk_rules import SingleHangRules
 
 #: The number of intervals of a block: those after which the offsets of the samples repeat.
-_BLOCK = 10
+_BLOCK = 12
 
-#: The largest number of blocks that are kept: five minutes at the default interval.
+#: The largest number of blocks that are kept: six minutes at the default interval.
 _MOST_BLOCKS = 32
 
-#: The largest surplus of the past decreases by this factor per block: to a half in four minutes.
+#: The largest surplus of the past decreases by this factor per block: to a half in five minutes.
 _SURPLUS_DECAY = 0.97
 
 #: A surplus of a second is usual for any load.
@@ -40,7 +40,7 @@ _MOST_ERRORS = 3.0
 _MOMENT = 1e-3
 
 #: The numbers of blocks whose mean excess is tested while a request may hang.
-_WINDOWS = (3, 5, 8, 12, 16)
+_WINDOWS = (3, 4, 6, 9, 13)
 
 
 class SingleHangDetector:
