@@ -48,7 +48,8 @@ class Part:
         if not self.begin <= at < self.end:
             return False
         if self.pulse:
-            return (at + SLICE / 2) % 1.0 >= 1.0 - self.pulse
+            middle = (math.floor(at / SLICE + 1e-3) + 0.5) * SLICE
+            return middle % 1.0 >= 1.0 - self.pulse
         return not self.on or (at - self.begin) % (self.on + self.off) < self.on
 
 

@@ -180,11 +180,13 @@ class SingleHangDetector:
         most = rules.most_excess + _MOST_ERRORS * noise / math.sqrt(count)
         if evidence < rules.ended_evidence or mean > most:
             return False
+        # The surplus also contains the noise of one interval.
+        hung = surplus - largest
         known = counted - self._counted_at(count)
         del means[-count:]
         self._clear(counted)
         self._has_completed = True
-        self._true_seconds, self.hung_seconds = surplus, max(surplus - known, _MOMENT)
+        self._true_seconds, self.hung_seconds = hung, max(hung - known, _MOMENT)
         return True
 
     def _counted_at(self, count: int) -> float:
