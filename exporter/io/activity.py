@@ -175,10 +175,10 @@ class DiskActivity:
             queue_depth,
             busy_ratio,
             self.uncredited_seconds,
-            _,
+            excess,
             _,
         ) = disk
-        if self.stalls.observe(now, disk):
+        if self.stalls.observe(now, disk, seconds, queue_depth, excess):
             stalled, disk = True, stalled_interval(disk)
         self.busy_ratio.record(now, busy_ratio, seconds)
         self.queue_depth.record(now, queue_depth, seconds)
@@ -273,9 +273,11 @@ class DiskActivity:
             when_full=when_full,
         )
         if verdict is not Verdict.NONE:
-            # A hang may be detected only after seconds, which then count at once.
-            seconds = max(disk.seconds, self.stalls.new_seconds) if disk.stalled else disk.seconds
-            self.verdict.observe(now, min(seconds, VERDICT_WINDOW_SECONDS), verdict)
+            seconds = disk.seconds
+            if disk.stalled:
+                # A hang may be detected only after seconds, which then count at once.
+                seconds = min(max(seconds, self.stalls.new_seconds), VERDICT_WINDOW_SECONDS)
+            self.verdict.observe(now, seconds, verdict)
         return verdict
 
     def _is_throttled(self, now: float, disk: DiskInterval, *, is_full: bool) -> bool:

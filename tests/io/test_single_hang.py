@@ -22,9 +22,24 @@ def found_at(excesses: list[float], in_flight: float = 8.0) -> tuple[float | Non
     """Returns the second in which a hang is found, or None, and the seconds that it counts."""
     detector = SingleHangDetector(SingleHangRules())
     for second, excess in enumerate(excesses, start=1):
-        if detector.add(excess, 1.0) and detector.decide(second, 1.0, in_flight, 0.0):
+        if added(detector, second, excess, in_flight):
             return second, detector.hung_seconds
     return None, 0.0
+
+
+def added(
+    detector: SingleHangDetector,
+    now: float,
+    excess: float,
+    in_flight: float = 8.0,
+    seconds: float = 1.0,
+) -> bool:
+    """Adds an interval; returns True if a request hangs."""
+    detector.excesses.append(excess * seconds)
+    is_due = (
+        excess * seconds < detector.largest_usual or len(detector.excesses) >= detector.block_size
+    )
+    return is_due and detector.decide(now, seconds, in_flight, 0.0)
 
 
 def noise(seconds: int, deviation: float, seed: int = 1, mean: float = 0.0) -> list[float]:
@@ -85,8 +100,7 @@ def test_a_load_with_the_period_of_the_samples_has_no_hang(share: float, phase: 
         before, at = at, sample_time(number, 1.0)
         seconds = at - before
         excess = (depth(before) + depth(at)) / 2 - (credited(at) - credited(before)) / seconds
-        if detector.add(excess, seconds):
-            found |= detector.decide(at, seconds, 10.0, 0.0)
+        found |= added(detector, at, excess, 10.0, seconds)
     assert not found
 
 
@@ -98,8 +112,7 @@ def test_an_excess_from_the_start_is_no_hang() -> None:
 def test_a_moment_without_requests_in_flight_ends_a_hang() -> None:
     detector = SingleHangDetector(SingleHangRules())
     for second, excess in enumerate(hang(60, 60, 0.1)[:-1]):
-        if detector.add(excess, 1.0):
-            detector.decide(second, 1.0, 4.0, 0.0)
+        added(detector, second, excess, 4.0)
     assert detector.hung_seconds > 30
     assert not detector.add_other(121.0, 1.0, 0.0, 60.0)
     assert detector.has_ended

@@ -47,12 +47,14 @@ class SingleHangDetector:
     """Compares the requests in flight of one device with the completed ones over minutes.
 
     The excess of an interval is the mean number of requests in flight at its ends, minus the queue
-    depth of the requests that completed in it. The caller passes each interval with requests in
-    flight at both ends to `add`, and calls `decide` if `add` returned True. It passes any other one
-    to `add_other`.
+    depth of the requests that completed in it. For each interval with requests in flight at both
+    ends, the caller appends the excess, multiplied by the length of the interval, to `excesses`. It
+    calls `decide` if that is less than `largest_usual`, or if `block_size` values are there. It
+    passes any other interval to `add_other`.
 
     A hang that is detected because it ended with an interval is present for this interval.
 
+    means: the mean excess of the blocks since the last moment without requests in flight.
     hung_seconds: the duration of the present hang in seconds, without the seconds that counted as
         stalled before it was detected; 0 if no request hangs.
     has_ended: True if a hang ended with the last interval, or before it.
@@ -62,28 +64,28 @@ class SingleHangDetector:
         "_counted",
         "_counted_before",
         "_ended_at",
-        "_excesses",
         "_has_completed",
         "_idle_moments",
         "_interval",
         "_largest_surplus",
-        "_least_excess",
-        "_means",
         "_normal",
         "_rules",
         "_true_seconds",
+        "block_size",
+        "excesses",
         "has_ended",
         "hung_seconds",
+        "largest_usual",
+        "means",
     )
 
     def __init__(self, rules: SingleHangRules) -> None:
         self._rules = rules
-        self._least_excess = -rules.least_seconds
-        #: The excess of each interval of the present block, multiplied by its length.
-        self._excesses: list[float] = []
-        #: The mean excess of the blocks since the last moment without requests in flight, and the
-        #: stalled seconds that had counted at the end of each block and before the first one.
-        self._means = array("d")
+        self.excesses: list[float] = []
+        self.block_size = _BLOCK
+        self.largest_usual = -rules.least_seconds
+        self.means = array("d")
+        #: The stalled seconds that had counted at the end of each block and before the first one.
         self._counted = array("d")
         self._counted_before = 0.0
         #: The mean excess of the blocks before that moment, and the number of such moments.
@@ -96,41 +98,30 @@ class SingleHangDetector:
         #: True if the request of the present hang has completed.
         self._has_completed = self.has_ended = False
 
-    def add(self, excess: float, seconds: float) -> bool:
-        """Adds an interval; returns True if `decide` must be called for it.
-
-        seconds: the length of the interval.
-        """
-        excess *= seconds
-        excesses = self._excesses
-        excesses.append(excess)
-        return excess < self._least_excess or len(excesses) == _BLOCK or self.hung_seconds > 0
-
     def decide(self, now: float, seconds: float, in_flight: float, counted: float) -> bool:
         """Judges the interval that was added last; returns True if a request hangs.
 
         now: the monotonic time of its end.
+        seconds: its length.
         in_flight: the mean number of requests in flight.
         counted: the seconds that counted as stalled until now.
         """
-        surplus = -self._excesses[-1]
+        surplus = -self.excesses[-1]
         if self._has_completed:
-            last = self._excesses.pop()
+            last = self.excesses.pop()
             self._clear(counted)
-            self._excesses.append(last)
-        elif surplus > self._rules.least_seconds:
-            if self.hung_seconds:
-                if surplus > self._rules.ended_share * self._true_seconds:
-                    self._clear(counted)
-                    return False
-            elif self._is_end(surplus, seconds, in_flight, counted):
-                return True
-            else:
-                self._largest_surplus = max(self._largest_surplus, surplus)
-        if self.hung_seconds:
+            self.excesses.append(last)
+        elif self.hung_seconds:
+            if surplus > max(self._rules.ended_share * self._true_seconds, _LEAST_SURPLUS):
+                self._clear(counted)
+                return False
             self.hung_seconds += seconds
             self._true_seconds += seconds
-        if len(self._excesses) == _BLOCK:
+        elif surplus > -self.largest_usual:
+            if self._is_end(surplus, seconds, in_flight, counted):
+                return True
+            self._set_largest_surplus(max(self._largest_surplus, surplus))
+        if len(self.excesses) >= _BLOCK:
             self._end_block(now, seconds, in_flight, counted)
         return self.hung_seconds > 0
 
@@ -141,8 +132,10 @@ class SingleHangDetector:
             end. The other arguments and the result are those of `decide`.
         """
         if standing:
-            return self.add(standing, seconds) and self.decide(now, seconds, standing, counted)
-        if self._excesses or self._means or self.hung_seconds:
+            self.excesses.append(standing * seconds)
+            if len(self.excesses) >= self.block_size:
+                return self.decide(now, seconds, standing, counted)
+        elif self.excesses or self.means or self.hung_seconds:
             self._clear(counted)
         return False
 
@@ -151,14 +144,25 @@ class SingleHangDetector:
             self.has_ended = True
             self._has_completed = False
             self.hung_seconds = 0.0
+            self.block_size = _BLOCK
         else:
-            self._normal.extend(self._means)
+            self._normal.extend(self.means)
         del self._normal[:-_MOST_BLOCKS]
         self._idle_moments += 1
-        self._excesses.clear()
-        del self._means[:], self._counted[:]
+        self.excesses.clear()
+        del self.means[:], self._counted[:]
         self._counted_before = counted
         self._ended_at = 0.0
+
+    def _start(self, hung: float, known: float) -> None:
+        """Starts a hang that has lasted for `hung` seconds, of which `known` counted before."""
+        self._true_seconds, self.hung_seconds = hung, max(hung - known, _MOMENT)
+        self.block_size = 1
+
+    def _set_largest_surplus(self, largest: float) -> None:
+        self._largest_surplus = largest
+        rules = self._rules
+        self.largest_usual = -max(rules.least_seconds, rules.surplus_factor * largest)
 
     def _is_end(self, surplus: float, seconds: float, in_flight: float, counted: float) -> bool:
         """Returns True if the surplus is the time of a hang that ended, which is now present.
@@ -167,15 +171,16 @@ class SingleHangDetector:
         mean excess before the surplus is 1 with a hang, and 0 without. And the probability of a
         surplus decreases with the square of its size, beyond the largest one of the past.
         """
-        rules, means, last = self._rules, self._means, len(self._excesses) - 1
-        largest = max(self._largest_surplus, -min(self._excesses[:last], default=0.0), 0.0)
+        rules, means, last = self._rules, self.means, len(self.excesses) - 1
+        largest = max(self._largest_surplus, -min(self.excesses[:last], default=0.0), 0.0)
         usual = max(rules.surplus_factor * largest, _LEAST_SURPLUS)
         intervals = round(surplus / (self._interval or seconds))
         count = min((intervals - last) // _BLOCK, len(means))
         is_seen = len(means) * _BLOCK + last >= rules.seen_share * intervals
         if surplus < usual or not is_seen or count < 1:
             return False
-        mean, noise = self._mean_and_noise(count, in_flight)
+        mean = sum(means[len(means) - count :]) / count
+        noise = self._noise(count, mean, in_flight)
         evidence = count * (mean - 0.5) / noise**2 + 2 * math.log(surplus / usual)
         most = rules.most_excess + _MOST_ERRORS * noise / math.sqrt(count)
         if evidence < rules.ended_evidence or mean > most:
@@ -186,7 +191,7 @@ class SingleHangDetector:
         del means[-count:]
         self._clear(counted)
         self._has_completed = True
-        self._true_seconds, self.hung_seconds = hung, max(hung - known, _MOMENT)
+        self._start(hung, known)
         return True
 
     def _counted_at(self, count: int) -> float:
@@ -195,12 +200,12 @@ class SingleHangDetector:
         return known[-count - 1] if count < len(known) else self._counted_before
 
     def _end_block(self, now: float, seconds: float, in_flight: float, counted: float) -> None:
-        rules, excesses, means = self._rules, self._excesses, self._means
+        rules, excesses, means = self._rules, self.excesses, self.means
         # The begin of the first block is not known. Its length differs by 20 % at most.
         length = now - self._ended_at if self._ended_at else seconds * _BLOCK
         self._interval = length / _BLOCK
         mean = sum(excesses) / length
-        self._largest_surplus = max(self._largest_surplus * _SURPLUS_DECAY, -min(excesses))
+        self._set_largest_surplus(max(self._largest_surplus * _SURPLUS_DECAY, -min(excesses)))
         excesses.clear()
         self._ended_at = now
         means.append(mean)
@@ -215,35 +220,37 @@ class SingleHangDetector:
             self._begin(length, in_flight, counted)
 
     def _begin(self, length: float, in_flight: float, counted: float) -> None:
-        rules, means = self._rules, self._means
+        rules, means = self._rules, self.means
         for count in _WINDOWS:
             before = len(means) - count
             if before < 0 or before + len(self._normal) + self._idle_moments < rules.normal_blocks:
                 return
-            mean, noise = self._mean_and_noise(count, in_flight)
+            some = means[before:]
+            mean = sum(some) / count
+            # The cheap conditions come first: a noisy load has a large excess in every third block.
             if (
                 rules.least_excess <= mean <= rules.most_excess
-                and mean * math.sqrt(count) >= rules.standard_errors * noise
-                and max(abs(one - mean) for one in means[before:]) <= rules.deviation * mean
+                and max(some) - mean <= rules.deviation * mean
+                and mean - min(some) <= rules.deviation * mean
                 and sum(means[:before]) <= rules.deviation * mean * before
+                and mean * math.sqrt(count)
+                >= rules.standard_errors * self._noise(count, mean, in_flight)
             ):
-                self._true_seconds = count * length
-                known = counted - self._counted_at(count)
-                self.hung_seconds = max(self._true_seconds - known, _MOMENT)
+                self._start(count * length, counted - self._counted_at(count))
                 self._normal.extend(means[:before])
                 return
 
-    def _mean_and_noise(self, count: int, in_flight: float) -> tuple[float, float]:
-        """Returns the mean excess of the last `count` blocks, and the standard deviation of one.
+    def _noise(self, count: int, mean: float, in_flight: float) -> float:
+        """Returns the standard deviation of the excess of a block.
 
-        Without a hang the mean excess is 0, so the blocks before them show the noise.
+        Without a hang the mean excess is 0, so the blocks before it show the noise.
+
+        count: the number of blocks in which a request may hang. mean: their mean excess.
         """
-        means = self._means
-        begin = len(means) - count
-        mean = sum(means[begin:]) / count
-        squares = sum((one - mean) ** 2 for one in means[begin:])
-        squares += sum(one * one for one in means[:begin])
+        begin = len(self.means) - count
+        squares = sum((one - mean) ** 2 for one in self.means[begin:])
+        squares += sum(one * one for one in self.means[:begin])
         squares += sum(one * one for one in self._normal)
-        degrees = max(len(means) + len(self._normal) - 1, 1)
+        degrees = max(len(self.means) + len(self._normal) - 1, 1)
         least = self._rules.least_noise + self._rules.noise_per_request * max(in_flight, 1.0)
-        return mean, max(math.sqrt(squares / degrees), least)
+        return max(math.sqrt(squares / degrees), least)

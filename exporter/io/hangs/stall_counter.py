@@ -50,30 +50,45 @@ class StallCounter:
         self._partial: PartialHangDetector | None = None
         self._single: SingleHangDetector | None = None
 
-    def observe(self, now: float, disk: DiskInterval) -> bool:
+    def observe(
+        self,
+        now: float,
+        disk: DiskInterval,
+        seconds: float,
+        queue_depth: float,
+        excess: float | None,
+    ) -> bool:
         """Counts an interval; returns True if requests hang that others hide.
 
+        This runs for every busy device and second, so the caller passes what it has unpacked.
+
         now: the monotonic time of the end of the interval, in seconds.
+        seconds, queue_depth, excess: fields of the interval `disk`.
         """
-        seconds, queue_depth, excess = disk.seconds, disk.queue_depth, disk.excess_requests
-        is_hidden = False
+        is_hidden = stalled = False
+        partial, single = self._partial, self._single
         if excess:
-            partial, single = self._partial, self._single
             if partial is None or single is None:
                 partial, single = self._new_detectors()
-            if excess > 0.0 or partial.is_open:
+            if excess > 0.0 or partial.excesses:
                 is_hidden = partial.observe(excess, queue_depth, seconds)
-            if single.add(excess, seconds):
+            excesses = single.excesses
+            waiting = excess * seconds
+            excesses.append(waiting)
+            if waiting < single.largest_usual or len(excesses) >= single.block_size:
                 in_flight = excess + queue_depth
                 is_hidden |= single.decide(now, seconds, in_flight, self.total_seconds)
-        elif self._partial is not None and self._single is not None:
-            if excess is not None and self._partial.is_open:
-                self._partial.observe(0.0, queue_depth, seconds)
-            # Requests that were in flight at both ends and did not complete may hang longer.
-            standing = queue_depth if disk.stalled and disk.busy_ratio == 1 else 0.0
-            is_hidden = self._single.add_other(now, seconds, standing, self.total_seconds)
-        if is_hidden or disk.stalled or self._stall_seconds:
-            self._count(seconds, stalled=is_hidden or disk.stalled, in_flight=queue_depth)
+        else:
+            stalled = disk.stalled
+            if partial is not None and single is not None:
+                if excess is not None and partial.excesses:
+                    partial.observe(0.0, queue_depth, seconds)
+                if excess is None or single.excesses or single.means:
+                    # Requests that were in flight at both ends and did not complete may hang.
+                    standing = queue_depth if stalled and disk.busy_ratio == 1 else 0.0
+                    is_hidden = single.add_other(now, seconds, standing, self.total_seconds)
+        if is_hidden or stalled or self._stall_seconds:
+            self._count(seconds, stalled=is_hidden or stalled, in_flight=queue_depth)
         self._before, self.previous = self.previous, disk
         return is_hidden
 
