@@ -11,10 +11,10 @@ from exporter.linux.diskstats import SECTOR_BYTES, TIME_WRAP_MILLISECONDS, DiskS
 from exporter.linux.pressure import Pressure
 from exporter.linux.proc_stat import CpuTicks
 
-#: Upper limit for the difference of two time counters, in milliseconds. The difference is computed
-#: modulo the counter's range, so a counter that decreased shows a difference of nearly the whole
-#: range. Such a difference counts as 0.
-_MAX_ELAPSED_MILLISECONDS = TIME_WRAP_MILLISECONDS // 2
+#: Upper limit for the difference of two time counters, in bits of milliseconds: half of the range.
+#: The difference is computed modulo the counter's range, so a counter that decreased shows a
+#: difference of nearly the whole range. Such a difference counts as 0.
+_ELAPSED_BITS = 31
 
 #: Maximum plausible number of operations per second. No device completes more. A larger difference
 #: means that the two records are of different devices.
@@ -139,20 +139,21 @@ def disk_interval(
         and completions > _MAX_OPERATIONS_PER_SECOND * seconds
     ):
         return None
-    # `_elapsed` is called only for a difference that it corrects, for speed.
-    most = _MAX_ELAPSED_MILLISECONDS
     read_time, write_time, io_time = rt1 - rt0, wt1 - wt0, io1 - io0
-    read_seconds = read_time / 1000 if 0 <= read_time < most else _elapsed(rt0, rt1)
-    write_seconds = write_time / 1000 if 0 <= write_time < most else _elapsed(wt0, wt1)
-    io_seconds = io_time / 1000 if 0 <= io_time < most else _elapsed(io0, io1)
     # The flush time is not added. The time of a write that requires a flush already includes the
     # flush, and the kernel counts the flush again separately (block/blk-flush.c, block/blk-mq.c).
     # With both times, sequential fsyncs would show a queue depth of 2.
     discard_time, flush_time = dt1 - (dt0 or 0) if dt1 else 0, ft1 - (ft0 or 0) if ft1 else 0
-    discard_seconds = (
-        discard_time / 1000 if 0 <= discard_time < most else _elapsed(dt0 or 0, dt1 or 0)
-    )
-    flush_seconds = flush_time / 1000 if 0 <= flush_time < most else _elapsed(ft0 or 0, ft1 or 0)
+    # One condition shows whether all differences are between 0 and the limit, for speed.
+    if (read_time | write_time | io_time | discard_time | flush_time) >> _ELAPSED_BITS:
+        read_time, write_time, io_time = (
+            _elapsed(read_time),
+            _elapsed(write_time),
+            _elapsed(io_time),
+        )
+        discard_time, flush_time = _elapsed(discard_time), _elapsed(flush_time)
+    read_seconds, write_seconds, io_seconds = read_time / 1000, write_time / 1000, io_time / 1000
+    discard_seconds, flush_seconds = discard_time / 1000, flush_time / 1000
     request_seconds = read_seconds + write_seconds + discard_seconds
     io_ratio = io_seconds / seconds if io_seconds < seconds else 1.0
     if completions or not in_flight:
@@ -251,9 +252,10 @@ def _missing_share(before: DiskInterval | None, interval: DiskInterval) -> float
     return share if share >= _LEAST_MISSING_SHARE else 0.0
 
 
-def _elapsed(previous: int, current: int) -> float:
-    milliseconds = (current - previous) % TIME_WRAP_MILLISECONDS
-    return milliseconds / 1000 if milliseconds < _MAX_ELAPSED_MILLISECONDS else 0.0
+def _elapsed(difference: int) -> int:
+    """Returns the milliseconds between two values of a time counter; 0 if it decreased."""
+    milliseconds = difference % TIME_WRAP_MILLISECONDS
+    return 0 if milliseconds >> _ELAPSED_BITS else milliseconds
 
 
 class CpuShare(NamedTuple):
