@@ -122,16 +122,9 @@ def disk_interval(
     _, number, r1, _, rs1, rt1, w1, _, ws1, wt1, in_flight, io1, _, d1, _, _, dt1, f1, ft1 = current
     reads, read_sectors, writes, written_sectors = r1 - r0, rs1 - rs0, w1 - w0, ws1 - ws0
     discards, flushes = (d1 or 0) - (d0 or 0), (f1 or 0) - (f0 or 0)
-    if number != previous_number:
-        return None
-    if (
-        reads < 0
-        or read_sectors < 0
-        or writes < 0
-        or written_sectors < 0
-        or discards < 0
-        or flushes < 0
-    ):
+    # The bitwise OR is negative if one of the numbers is.
+    is_less = (reads | read_sectors | writes | written_sectors | discards | flushes) < 0
+    if is_less or number != previous_number:
         return None
     completions = reads + writes + discards + flushes
     if (
@@ -183,7 +176,8 @@ def disk_interval(
         if queue_depth >= _BUSY_QUEUE_DEPTH and in_flight_before and in_flight:
             busy_ratio = 1.0
         else:
-            busy_ratio = min(io_ratio, queue_depth)
+            # The comparison takes a third of the time of min().
+            busy_ratio = io_ratio if io_ratio < queue_depth else queue_depth  # noqa: FURB136
     else:
         # No request completed, so the request times did not grow. The number of requests in flight
         # is used as the queue depth. If requests were also in flight at the start, the device was

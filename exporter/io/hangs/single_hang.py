@@ -68,6 +68,7 @@ class SingleHangDetector:
         "_idle_moments",
         "_interval",
         "_largest_surplus",
+        "_least_mean",
         "_normal",
         "_rules",
         "_true_seconds",
@@ -84,6 +85,8 @@ class SingleHangDetector:
         self.excesses: list[float] = []
         self.block_size = _BLOCK
         self.largest_usual = -rules.least_seconds
+        #: In no block of a hang the mean excess is smaller.
+        self._least_mean = rules.least_excess * (1 - rules.deviation)
         self.means = array("d")
         #: The stalled seconds that had counted at the end of each block and before the first one.
         self._counted = array("d")
@@ -216,7 +219,7 @@ class SingleHangDetector:
         if self.hung_seconds:
             if mean < rules.least_excess * rules.deviation:
                 self._clear(counted)
-        elif mean >= rules.least_excess * (1 - rules.deviation):
+        elif mean >= self._least_mean and min(means[-_WINDOWS[0] :]) >= self._least_mean:
             self._begin(length, in_flight, counted)
 
     def _begin(self, length: float, in_flight: float, counted: float) -> None:
@@ -227,7 +230,7 @@ class SingleHangDetector:
                 return
             some = means[before:]
             mean = sum(some) / count
-            # The cheap conditions come first: a noisy load has a large excess in every third block.
+            # The cheap conditions come first.
             if (
                 rules.least_excess <= mean <= rules.most_excess
                 and max(some) - mean <= rules.deviation * mean
