@@ -125,7 +125,7 @@ class SingleHangDetector:
                 return True
             self._set_largest_surplus(max(self._largest_surplus, surplus))
         if len(self.excesses) >= _BLOCK:
-            self._end_block(now, seconds, in_flight, counted)
+            self.end_block(now, seconds, in_flight, counted)
         return self.hung_seconds > 0
 
     def add_other(self, now: float, seconds: float, standing: float, counted: float) -> bool:
@@ -164,8 +164,8 @@ class SingleHangDetector:
 
     def _set_largest_surplus(self, largest: float) -> None:
         self._largest_surplus = largest
-        rules = self._rules
-        self.largest_usual = -max(rules.least_seconds, rules.surplus_factor * largest)
+        usual, least = self._rules.surplus_factor * largest, self._rules.least_seconds
+        self.largest_usual = -usual if usual > least else -least
 
     def _is_end(self, surplus: float, seconds: float, in_flight: float, counted: float) -> bool:
         """Returns True if the surplus is the time of a hang that ended, which is now present.
@@ -202,13 +202,18 @@ class SingleHangDetector:
         known = self._counted
         return known[-count - 1] if count < len(known) else self._counted_before
 
-    def _end_block(self, now: float, seconds: float, in_flight: float, counted: float) -> None:
+    def end_block(self, now: float, seconds: float, in_flight: float, counted: float) -> bool:
+        """Ends the present block; returns True if a request hangs.
+
+        `decide` calls it if needed. The arguments are those of `decide`.
+        """
         rules, excesses, means = self._rules, self.excesses, self.means
         # The begin of the first block is not known. Its length differs by 20 % at most.
         length = now - self._ended_at if self._ended_at else seconds * _BLOCK
         self._interval = length / _BLOCK
         mean = sum(excesses) / length
-        self._set_largest_surplus(max(self._largest_surplus * _SURPLUS_DECAY, -min(excesses)))
+        largest, surplus = self._largest_surplus * _SURPLUS_DECAY, -min(excesses)
+        self._set_largest_surplus(surplus if surplus > largest else largest)  # noqa: FURB136
         excesses.clear()
         self._ended_at = now
         means.append(mean)
@@ -221,6 +226,7 @@ class SingleHangDetector:
                 self._clear(counted)
         elif mean >= self._least_mean and min(means[-_WINDOWS[0] :]) >= self._least_mean:
             self._begin(length, in_flight, counted)
+        return self.hung_seconds > 0
 
     def _begin(self, length: float, in_flight: float, counted: float) -> None:
         rules, means = self._rules, self.means

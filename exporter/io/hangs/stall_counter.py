@@ -3,6 +3,8 @@
 This module uses no files, no clock and no logs.
 """
 
+import math
+
 from exporter.config.disk_rules import DiskRules
 from exporter.io.hangs.partial_hang import PartialHangDetector
 from exporter.io.hangs.single_hang import SingleHangDetector
@@ -27,7 +29,10 @@ class StallCounter:
     __slots__ = (
         "_before",
         "_begun_before",
+        "_block_size",
         "_counted_seconds",
+        "_excesses",
+        "_largest_usual",
         "_partial",
         "_single",
         "_stall_seconds",
@@ -49,6 +54,9 @@ class StallCounter:
         self._stall_seconds = self._counted_seconds = 0.0
         self._partial: PartialHangDetector | None = None
         self._single: SingleHangDetector | None = None
+        #: Attributes of the detector of single hangs, which are needed for every interval.
+        self._excesses: list[float] = []
+        self._largest_usual, self._block_size = -math.inf, 1
 
     def observe(
         self,
@@ -66,27 +74,22 @@ class StallCounter:
         seconds, queue_depth, excess: fields of the interval `disk`.
         """
         is_hidden = stalled = False
-        partial, single = self._partial, self._single
+        partial = self._partial
         if excess:
-            if partial is None or single is None:
-                partial, single = self._new_detectors()
+            if partial is None:
+                partial = self._new_detectors()
             if excess > 0.0 or partial.excesses:
                 is_hidden = partial.observe(excess, queue_depth, seconds)
-            excesses = single.excesses
             waiting = excess * seconds
-            excesses.append(waiting)
-            if waiting < single.largest_usual or len(excesses) >= single.block_size:
-                in_flight = excess + queue_depth
-                is_hidden |= single.decide(now, seconds, in_flight, self.total_seconds)
+            self._excesses.append(waiting)
+            if waiting < self._largest_usual or len(self._excesses) >= self._block_size:
+                is_hidden |= self._decide(now, seconds, excess + queue_depth)
         else:
             stalled = disk.stalled
-            if partial is not None and single is not None:
+            if partial is not None:
                 if excess is not None and partial.excesses:
                     partial.observe(0.0, queue_depth, seconds)
-                if excess is None or single.excesses or single.means:
-                    # Requests that were in flight at both ends and did not complete may hang.
-                    standing = queue_depth if stalled and disk.busy_ratio == 1 else 0.0
-                    is_hidden = single.add_other(now, seconds, standing, self.total_seconds)
+                is_hidden = self._observe_other(now, disk, excess)
         if is_hidden or stalled or self._stall_seconds:
             self._count(seconds, stalled=is_hidden or stalled, in_flight=queue_depth)
         self._before, self.previous = self.previous, disk
@@ -99,15 +102,38 @@ class StallCounter:
         """
         if self._single is not None:
             self._single.add_other(now, disk.seconds, 0.0, self.total_seconds)
+            self._block_size = self._single.block_size
         is_stall = disk.stalled and self.is_stalled and is_begun
         if is_stall:
             self._count(disk.seconds, stalled=True, in_flight=1.0)
         return is_stall
 
-    def _new_detectors(self) -> tuple[PartialHangDetector, SingleHangDetector]:
+    def _new_detectors(self) -> PartialHangDetector:
         self._partial = PartialHangDetector(self.rules.partial_hang)
         self._single = SingleHangDetector(self.rules.single_hang)
-        return self._partial, self._single
+        self._excesses = self._single.excesses
+        return self._partial
+
+    def _decide(self, now: float, seconds: float, in_flight: float) -> bool:
+        single = self._single
+        if single is None:
+            return False
+        is_block = self._excesses[-1] >= self._largest_usual and not single.hung_seconds
+        end = single.end_block if is_block and self._block_size > 1 else single.decide
+        hangs = end(now, seconds, in_flight, self.total_seconds)
+        self._largest_usual, self._block_size = single.largest_usual, single.block_size
+        return hangs
+
+    def _observe_other(self, now: float, disk: DiskInterval, excess: float | None) -> bool:
+        """Observes an interval without completions, or with no request in flight at one end."""
+        single = self._single
+        if single is None or not (excess is None or single.excesses or single.means):
+            return False
+        # Requests that were in flight at both ends and did not complete may hang.
+        standing = disk.queue_depth if disk.stalled and disk.busy_ratio == 1 else 0.0
+        hangs = single.add_other(now, disk.seconds, standing, self.total_seconds)
+        self._block_size = single.block_size
+        return hangs
 
     def _count(self, seconds: float, *, stalled: bool, in_flight: float) -> None:
         # Consecutive stalled intervals count only if together they last about a second. Otherwise,
