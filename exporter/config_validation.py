@@ -95,6 +95,7 @@ _BOUNDS: Sequence[tuple[str, float, float, str]] = (
     ("rules.single_hang", 0, 1000, "least_noise noise_per_request"),
     ("rules.single_hang", 1, 3600, "least_seconds"),
     ("rules.single_hang", 1, 1000, "surplus_factor"),
+    ("rules.single_hang", 0, 1000, "queue_seconds"),
     ("rules.single_hang", 0, 1000, "ended_evidence"),
     ("rules.baseline", 0, 1, "calm_busy_ratio"),
     ("rules.baseline", 0, 100_000, "calm_queue_depth"),

@@ -185,6 +185,8 @@ class SingleHangRules:
         and an addition for each request in flight.
     least_seconds: the smallest surplus that may be the end of a hang.
     surplus_factor: it must also be at least this multiple of any surplus of the last minutes.
+    queue_seconds: it must also be at least the time of all requests in flight for this many
+        seconds. A shorter hold of the whole queue is usual.
     seen_share: requests must have been in flight in all samples for this share of its time.
     ended_evidence: the natural logarithm of the smallest ratio of the likelihoods with and without
         a hang, computed from the surplus and the blocks before it.
@@ -198,8 +200,9 @@ class SingleHangRules:
     normal_blocks: int = 3
     least_noise: float = 0.1
     noise_per_request: float = 0.01
-    least_seconds: float = 10.0
+    least_seconds: float = 20.0
     surplus_factor: float = 2.0
+    queue_seconds: float = 0.5
     seen_share: float = 0.8
     ended_evidence: float = 3.0
     ended_share: float = 0.5

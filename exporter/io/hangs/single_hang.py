@@ -176,7 +176,7 @@ class SingleHangDetector:
         """
         rules, means, last = self._rules, self.means, len(self.excesses) - 1
         largest = max(self._largest_surplus, -min(self.excesses[:last], default=0.0), 0.0)
-        usual = max(rules.surplus_factor * largest, _LEAST_SURPLUS)
+        usual = max(rules.surplus_factor * largest, rules.queue_seconds * in_flight, _LEAST_SURPLUS)
         intervals = round(surplus / (self._interval or seconds))
         count = min((intervals - last) // _BLOCK, len(means))
         is_seen = len(means) * _BLOCK + last >= rules.seen_share * intervals
