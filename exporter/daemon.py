@@ -20,7 +20,7 @@ from exporter.metrics.page import PageCache
 from exporter.monitor import Monitor
 from exporter.pages.live_pages import LivePages
 from exporter.programs.command import SystemRunner
-from exporter.runtime import logs, service
+from exporter.runtime import logs, sample_times, service
 from exporter.runtime.clock import Clock, SystemClock
 from exporter.runtime.errors import ConfigError
 from exporter.runtime.privileges import as_owner
@@ -172,9 +172,9 @@ class _Threads:
         self._monitor = monitor
         self._state = state
         self._clock = clock
-        sampler = monitor.sampler
         self._started_at = clock.monotonic()
-        self._sampling = PeriodicThread("sampler", monitor.tick, lambda: sampler.interval, clock)
+        times = sample_times.SampleTimes(lambda: monitor.sampler.interval)
+        self._sampling = PeriodicThread("sampler", monitor.tick, times.time_to_next, clock)
         self._journal = DriveJournal()
         self._surveying = PeriodicThread(
             "survey",

@@ -167,6 +167,48 @@ class PartialHangRules:
 
 
 @dataclass(frozen=True, slots=True)
+class SingleHangRules:
+    """The thresholds of a hang of one request of many, for half a minute or longer.
+
+    The excess is the number of requests in flight minus the number that the completed requests
+    explain, as a mean of twelve intervals. These are a block. A surplus is a negative excess of one
+    interval, multiplied by its length: the time of requests that waited before it.
+
+    least_excess, most_excess: while a request hangs, the mean excess of at least three blocks must
+        be between these values.
+    deviation: each of these blocks may differ from their mean by this share of it, and the blocks
+        before them must have a mean excess of at most this share of it.
+    standard_errors: the mean must also be at least this multiple of its standard error.
+    normal_blocks: the smallest number of blocks before them. A moment without requests in flight
+        also counts as one.
+    least_noise, noise_per_request: lower limit of the standard deviation of a block: a constant,
+        and an addition for each request in flight.
+    least_seconds: the smallest surplus that may be the end of a hang.
+    surplus_factor: it must also be at least this multiple of any surplus of the last minutes.
+    queue_seconds: it must also be at least the time of all requests in flight for this many
+        seconds. A shorter hold of the whole queue is usual.
+    seen_share: requests must have been in flight in all samples for this share of its time.
+    ended_evidence: the natural logarithm of the smallest ratio of the likelihoods with and without
+        a hang, computed from the surplus and the blocks before it.
+    ended_share: a surplus of this share of the duration of a known hang is its end.
+    """
+
+    least_excess: float = 0.75
+    most_excess: float = 1.6
+    deviation: float = 0.5
+    standard_errors: float = 5.0
+    normal_blocks: int = 3
+    least_noise: float = 0.1
+    noise_per_request: float = 0.01
+    least_seconds: float = 20.0
+    surplus_factor: float = 2.0
+    queue_seconds: float = 0.5
+    seen_share: float = 0.8
+    ended_evidence: float = 3.0
+    ended_share: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
 class ThrottlingRules:
     """The thresholds that show that a cloud provider limits a volume.
 
@@ -246,5 +288,6 @@ class DiskRules:
     baseline: BaselineRules = field(default_factory=BaselineRules)
     bottleneck: VerdictRules = field(default_factory=VerdictRules)
     partial_hang: PartialHangRules = field(default_factory=PartialHangRules)
+    single_hang: SingleHangRules = field(default_factory=SingleHangRules)
     throttling: ThrottlingRules = field(default_factory=ThrottlingRules)
     write_falloff: WriteFalloffRules = field(default_factory=WriteFalloffRules)

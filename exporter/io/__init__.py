@@ -8,8 +8,8 @@ These modules process one second, in this order:
 1. `sampler` reads /proc/diskstats, /proc/stat and /proc/pressure/io.
 2. `interval` computes the difference of two samples.
 3. `verdict` decides whether the device was saturated and what the bottleneck was. It compares the
-   await with the device's own `baseline`. `partial_hang` detects that some requests do not
-   complete, and `block_completions` finds the CPUs that complete requests. `volume_models`
+   await with the device's own `baseline`. `hangs` detects that requests do not complete, and
+   `block_completions` finds the CPUs that complete requests. `volume_models`
    recognises volumes, and `throttling` detects that a volume is throttled. `write_falloff` detects
    throughput drops during writes, `falloff_tracker` counts them, and `slowdown` determines their
    cause.
@@ -19,7 +19,7 @@ These modules process one second, in this order:
 `survey` reads the topology, that is the block devices and what is mounted on them. It passes the
 sampler a `drive.Drive` for each device.
 
-`interval`, `verdict`, `partial_hang`, `block_completions`, `volume_models`, `throttling`,
+`interval`, `verdict`, the modules of `hangs`, `block_completions`, `volume_models`, `throttling`,
 `write_falloff`, `falloff_tracker`, `slowdown`, `baseline.Baseline` and `drive` use no files,
 no clock and no logs. The caller passes the time as an argument. Only `sampler` and `survey` read
 files.

@@ -18,8 +18,8 @@ from exporter.io.accumulators import (
 from exporter.io.baseline import DriveBaselines
 from exporter.io.drive import Drive
 from exporter.io.falloff_tracker import MUCH_BYTES, WriteFalloffTracker
-from exporter.io.interval import DiskInterval, hung_share, stalled_interval
-from exporter.io.partial_hang import PartialHangDetector
+from exporter.io.hangs.stall_counter import StallCounter
+from exporter.io.interval import DiskInterval, stalled_interval
 from exporter.io.slowdown import SlowdownEvidence
 from exporter.io.throttling import ThrottlingDetector
 from exporter.io.verdict import (
@@ -39,10 +39,6 @@ from exporter.io.verdict import (
 #: disturbance of a second does not change it.
 VERDICT_WINDOW_SECONDS = 10.0
 
-#: Minimum length of a stall in seconds. It is less than 1.0, because two samples may be slightly
-#: less than a second apart.
-_STALL_SECONDS = 0.9
-
 #: With a smaller busy ratio, the queue depth while the device was busy is not known precisely.
 _LEAST_BUSY_RATIO = 0.05
 
@@ -50,15 +46,14 @@ _LEAST_BUSY_RATIO = 0.05
 class DiskActivity:
     """One device's histograms, counters, rolling maxima, baselines and verdict.
 
-    saturated_seconds, stalled_seconds: counters of the time in which the device was saturated or
-        stalled.
+    saturated_seconds: counter of the time in which the device was saturated.
+    stalls: counts the time in which requests hang.
     read_size, write_size: histograms of the request sizes in bytes. None means that
         `enable_request_sizes` was not called.
     baselines: the drive's learned awaits.
     verdict: the verdict that lasted longest in the last 10 seconds.
     falloffs: counts the throughput drops during writes. None for rotational drives, volumes and
         stacked devices, because their throughput also drops for harmless reasons.
-    is_stalled: True if the last recorded interval was a stall.
     uncredited_seconds: the value of the last interval; see `DiskInterval`.
     evidence (argument): returns the drive's temperature and link speed. It is called only when a
         throughput drop is detected and while the drive is slow.
@@ -67,20 +62,14 @@ class DiskActivity:
 
     __slots__ = (
         "_await_limits",
-        "_before",
-        "_begun_before",
         "_calm_busy_ratio",
-        "_counted_stall_seconds",
         "_deep_limits",
         "_deep_queue_depth",
         "_evidence",
         "_full_busy_ratio",
-        "_hang",
         "_is_doubtful",
         "_is_limited",
-        "_previous",
         "_rules",
-        "_stall_seconds",
         "_throttling",
         "_unsaturated_limits",
         "_when_full",
@@ -90,12 +79,11 @@ class DiskActivity:
         "drive",
         "falloffs",
         "flush_await",
-        "is_stalled",
         "queue_depth",
         "read_await",
         "read_size",
         "saturated_seconds",
-        "stalled_seconds",
+        "stalls",
         "uncredited_seconds",
         "verdict",
         "write_await",
@@ -122,18 +110,11 @@ class DiskActivity:
         self.write_size: WeightedHistogram | None = None
         self.uncredited_seconds = 0.0
         self.saturated_seconds = 0.0
-        self.stalled_seconds = 0.0
-        self.is_stalled = False
-        self._stall_seconds = self._counted_stall_seconds = 0.0
-        # None: the device was idle, so no request can have hung since before the interval.
-        self._before: DiskInterval | None = None
-        self._previous: DiskInterval | None = None
-        self._begun_before = 0.0
+        self.stalls = StallCounter(rules)
         self.verdict: RollingMode[Verdict] = RollingMode(
             VERDICT_WINDOW_SECONDS, Verdict.NONE, created_at
         )
         self.baselines = baselines
-        self._hang: PartialHangDetector | None = None
         self._throttling: ThrottlingDetector | None = None
         self._update_limits()
         self.falloffs: WriteFalloffTracker | None = None
@@ -152,6 +133,7 @@ class DiskActivity:
         is discarded.
         """
         before, self._rules = self._rules, rules
+        self.stalls.rules = rules
         self._throttling = None
         self._update_limits()
         if self.falloffs is not None and rules.write_falloff != before.write_falloff:
@@ -167,7 +149,7 @@ class DiskActivity:
         """Records an interval of `seconds` in which the device had no request."""
         self.busy_ratio.observe_zero(seconds)
         self.queue_depth.observe_zero(seconds)
-        self._previous = None
+        self.stalls.previous = None
 
     def record(
         self, now: float, disk: DiskInterval, context: DiskContext, *, is_probed: bool = False
@@ -196,13 +178,8 @@ class DiskActivity:
             excess,
             _,
         ) = disk
-        hang = self._hang
-        hangs = (
-            excess is not None
-            and (excess > 0.0 or (hang is not None and hang.is_open))
-            and (hang or self._new_hang_detector()).observe(excess, queue_depth, seconds)
-        )
-        stalled, disk = (True, stalled_interval(disk)) if hangs else (stalled, disk)
+        if self.stalls.observe(now, disk, seconds, queue_depth, excess):
+            stalled, disk = True, stalled_interval(disk)
         self.busy_ratio.record(now, busy_ratio, seconds)
         self.queue_depth.record(now, queue_depth, seconds)
         if reads:
@@ -215,9 +192,6 @@ class DiskActivity:
                 self.write_size.observe(written_bytes / writes, writes)
         if flushes:
             self.flush_await.observe(flush_seconds / flushes, flushes)
-        if stalled or self._stall_seconds:
-            self._count_stall(seconds, stalled=stalled, in_flight=queue_depth)
-        self._before, self._previous = self._previous, disk
         if not self.drive.leaf:
             return Verdict.NONE
         falloffs = self.falloffs
@@ -250,10 +224,6 @@ class DiskActivity:
             self._learn(now, disk)
         return verdict
 
-    def _new_hang_detector(self) -> PartialHangDetector:
-        self._hang = PartialHangDetector(self._rules.partial_hang)
-        return self._hang
-
     def record_gap(
         self, now: float, disk: DiskInterval, *, is_probed: bool, is_begun: bool
     ) -> None:
@@ -265,39 +235,12 @@ class DiskActivity:
         now, is_probed: as for `record`.
         """
         falloffs = self.falloffs
+        if self.stalls.observe_gap(now, disk, is_begun=is_begun):
+            self.uncredited_seconds = disk.uncredited_seconds
         if disk.stalled:
-            if self.is_stalled and is_begun:
-                self.uncredited_seconds = disk.uncredited_seconds
-                self._count_stall(disk.seconds, stalled=True, in_flight=1.0)
-        elif falloffs is not None and self.drive.leaf and not is_probed:
-            falloffs.observe(now, disk, is_gap=True)
-
-    def _count_stall(self, seconds: float, *, stalled: bool, in_flight: float) -> None:
-        # Consecutive stalled intervals count only if together they last about a second. Otherwise,
-        # at ten samples per second, a single slow request would count as a stall.
-        hang = self._hang
-        self.is_stalled = stalled
-        if stalled:
-            hung = 0.0 if hang is None else hang.hung_seconds
-            is_partial = hung > 0  # certain after several intervals, which then all count
-            if not self._stall_seconds:
-                self._begun_before = hung_share(self._before, self._previous, in_flight)
-                seconds = hung if is_partial else seconds
-            self._stall_seconds += seconds
-            if self._stall_seconds < _STALL_SECONDS:
-                return
-            if not self._counted_stall_seconds and not is_partial:
-                # Requests also complete in the interval in which a hang begins, and in that in
-                # which it ends. Of the first, the missing share counts; of the last, a half.
-                self.stalled_seconds += seconds * self._begun_before
-            self.stalled_seconds += self._stall_seconds - self._counted_stall_seconds
-            self._counted_stall_seconds = self._stall_seconds
             return
-        if hang is not None and hang.has_ended:
-            hang.has_ended = False
-        elif self._counted_stall_seconds:
-            self.stalled_seconds += seconds / 2
-        self._stall_seconds = self._counted_stall_seconds = 0.0
+        if falloffs is not None and self.drive.leaf and not is_probed:
+            falloffs.observe(now, disk, is_gap=True)
 
     def _judge(
         self,
@@ -330,7 +273,11 @@ class DiskActivity:
             when_full=when_full,
         )
         if verdict is not Verdict.NONE:
-            self.verdict.observe(now, disk.seconds, verdict)
+            seconds = disk.seconds
+            if disk.stalled:
+                # A hang may be detected only after seconds, which then count at once.
+                seconds = min(max(seconds, self.stalls.new_seconds), VERDICT_WINDOW_SECONDS)
+            self.verdict.observe(now, seconds, verdict)
         return verdict
 
     def _is_throttled(self, now: float, disk: DiskInterval, *, is_full: bool) -> bool:

@@ -11,10 +11,10 @@ from exporter.linux.diskstats import SECTOR_BYTES, TIME_WRAP_MILLISECONDS, DiskS
 from exporter.linux.pressure import Pressure
 from exporter.linux.proc_stat import CpuTicks
 
-#: Upper limit for the difference of two time counters, in milliseconds. The difference is computed
-#: modulo the counter's range, so a counter that decreased shows a difference of nearly the whole
-#: range. Such a difference counts as 0.
-_MAX_ELAPSED_MILLISECONDS = TIME_WRAP_MILLISECONDS // 2
+#: Upper limit for the difference of two time counters, in bits of milliseconds: half of the range.
+#: The difference is computed modulo the counter's range, so a counter that decreased shows a
+#: difference of nearly the whole range. Such a difference counts as 0.
+_ELAPSED_BITS = 31
 
 #: Maximum plausible number of operations per second. No device completes more. A larger difference
 #: means that the two records are of different devices.
@@ -24,6 +24,9 @@ _MAX_OPERATIONS_PER_SECOND = 1e8
 #: requests in flight was busy all the time. Kernels 5.0 to 6.9 count too little of that time: a
 #: request that starts discards the time since the last one ended (block/blk-core.c).
 _BUSY_QUEUE_DEPTH = 4.0
+
+#: A request that hung may be the last one in flight. Its time is more than this, in seconds.
+_LONG_WAIT_SECONDS = 10.0
 
 #: A smaller decrease of the completions per second may be a change of the load.
 _LEAST_MISSING_SHARE = 0.3
@@ -53,7 +56,8 @@ class DiskInterval(NamedTuple):
         when the requests complete. The caller passes it to the next call of `disk_interval`, so
         that it is not counted twice.
     excess_requests: the mean number of requests in flight at both ends, minus the queue depth of
-        the completed requests; 0 if no request was in flight at one of the ends. None if requests
+        the completed requests; 0 if no request was in flight at one of the ends, unless requests of
+        more than ten seconds completed. None if requests
         were in flight and none completed.
     """
 
@@ -118,16 +122,9 @@ def disk_interval(
     _, number, r1, _, rs1, rt1, w1, _, ws1, wt1, in_flight, io1, _, d1, _, _, dt1, f1, ft1 = current
     reads, read_sectors, writes, written_sectors = r1 - r0, rs1 - rs0, w1 - w0, ws1 - ws0
     discards, flushes = (d1 or 0) - (d0 or 0), (f1 or 0) - (f0 or 0)
-    if number != previous_number:
-        return None
-    if (
-        reads < 0
-        or read_sectors < 0
-        or writes < 0
-        or written_sectors < 0
-        or discards < 0
-        or flushes < 0
-    ):
+    # The bitwise OR is negative if one of the numbers is.
+    is_less = (reads | read_sectors | writes | written_sectors | discards | flushes) < 0
+    if is_less or number != previous_number:
         return None
     completions = reads + writes + discards + flushes
     if (
@@ -135,20 +132,21 @@ def disk_interval(
         and completions > _MAX_OPERATIONS_PER_SECOND * seconds
     ):
         return None
-    # `_elapsed` is called only for a difference that it corrects, for speed.
-    most = _MAX_ELAPSED_MILLISECONDS
     read_time, write_time, io_time = rt1 - rt0, wt1 - wt0, io1 - io0
-    read_seconds = read_time / 1000 if 0 <= read_time < most else _elapsed(rt0, rt1)
-    write_seconds = write_time / 1000 if 0 <= write_time < most else _elapsed(wt0, wt1)
-    io_seconds = io_time / 1000 if 0 <= io_time < most else _elapsed(io0, io1)
     # The flush time is not added. The time of a write that requires a flush already includes the
     # flush, and the kernel counts the flush again separately (block/blk-flush.c, block/blk-mq.c).
     # With both times, sequential fsyncs would show a queue depth of 2.
     discard_time, flush_time = dt1 - (dt0 or 0) if dt1 else 0, ft1 - (ft0 or 0) if ft1 else 0
-    discard_seconds = (
-        discard_time / 1000 if 0 <= discard_time < most else _elapsed(dt0 or 0, dt1 or 0)
-    )
-    flush_seconds = flush_time / 1000 if 0 <= flush_time < most else _elapsed(ft0 or 0, ft1 or 0)
+    # One condition shows whether all differences are between 0 and the limit, for speed.
+    if (read_time | write_time | io_time | discard_time | flush_time) >> _ELAPSED_BITS:
+        read_time, write_time, io_time = (
+            _elapsed(read_time),
+            _elapsed(write_time),
+            _elapsed(io_time),
+        )
+        discard_time, flush_time = _elapsed(discard_time), _elapsed(flush_time)
+    read_seconds, write_seconds, io_seconds = read_time / 1000, write_time / 1000, io_time / 1000
+    discard_seconds, flush_seconds = discard_time / 1000, flush_time / 1000
     request_seconds = read_seconds + write_seconds + discard_seconds
     io_ratio = io_seconds / seconds if io_seconds < seconds else 1.0
     if completions or not in_flight:
@@ -161,7 +159,7 @@ def disk_interval(
         if queue_depth > completions + in_flight:
             queue_depth = float(completions + in_flight)
         excess = 0.0
-        if in_flight_before and in_flight:
+        if in_flight_before and (in_flight or request_seconds > _LONG_WAIT_SECONDS):
             excess = (in_flight_before + in_flight) / 2 - credited
         if uncredited_seconds:
             # The queue depths of the stalled intervals already include these requests.
@@ -178,7 +176,8 @@ def disk_interval(
         if queue_depth >= _BUSY_QUEUE_DEPTH and in_flight_before and in_flight:
             busy_ratio = 1.0
         else:
-            busy_ratio = min(io_ratio, queue_depth)
+            # The comparison takes a third of the time of min().
+            busy_ratio = io_ratio if io_ratio < queue_depth else queue_depth  # noqa: FURB136
     else:
         # No request completed, so the request times did not grow. The number of requests in flight
         # is used as the queue depth. If requests were also in flight at the start, the device was
@@ -247,9 +246,10 @@ def _missing_share(before: DiskInterval | None, interval: DiskInterval) -> float
     return share if share >= _LEAST_MISSING_SHARE else 0.0
 
 
-def _elapsed(previous: int, current: int) -> float:
-    milliseconds = (current - previous) % TIME_WRAP_MILLISECONDS
-    return milliseconds / 1000 if milliseconds < _MAX_ELAPSED_MILLISECONDS else 0.0
+def _elapsed(difference: int) -> int:
+    """Returns the milliseconds between two values of a time counter; 0 if it decreased."""
+    milliseconds = difference % TIME_WRAP_MILLISECONDS
+    return 0 if milliseconds >> _ELAPSED_BITS else milliseconds
 
 
 class CpuShare(NamedTuple):

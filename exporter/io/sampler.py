@@ -64,7 +64,7 @@ class Sampler:
 
     Arguments:
     wanted: returns True for the names of devices to export.
-    interval: the time between two samples in seconds.
+    interval: the mean time between two samples in seconds; see `runtime.sample_times`.
     per_cpu: also count idle time and iowait per CPU.
     request_sizes: also record histograms of request sizes.
     evidence: returns the temperature and link speed of a device; it must not block.
@@ -347,7 +347,7 @@ class Sampler:
             flags = PROBED if is_probed else 0
             if activity.saturated_seconds > saturated_seconds:
                 flags |= SATURATED
-            if activity.is_stalled:
+            if activity.stalls.is_stalled:
                 flags |= STALLED
             self.recent.record(device, interval, verdict, flags)
 

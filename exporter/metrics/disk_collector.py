@@ -100,7 +100,7 @@ def samples(
         yield from _distributions(series, disks, activities)
     if request_sizes:
         yield from _request_sizes(series, activities)
-    yield metrics.STALLED.block(series, [activity.stalled_seconds for activity in activities])
+    yield metrics.STALLED.block(series, [activity.stalls.total_seconds for activity in activities])
     yield from _maxima(_series(tuple(disks), ((MAX_WINDOW,),)), activities, now)
     leaves = {
         name: activity

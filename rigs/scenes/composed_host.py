@@ -20,6 +20,7 @@ from exporter.io.sampler import Sampler
 from exporter.io.slowdown import SlowdownEvidence
 from exporter.linux.files import RawFile
 from exporter.runtime.collector_status import CollectorStatus
+from exporter.runtime.sample_times import sample_time
 from rigs.scenes import kernel
 from rigs.scenes.drive import Job, Served
 from rigs.scenes.kernel import BlockDevice, Cpu, IoTicks
@@ -47,7 +48,8 @@ class Part:
         if not self.begin <= at < self.end:
             return False
         if self.pulse:
-            return (at + SLICE / 2) % 1.0 >= 1.0 - self.pulse
+            middle = (math.floor(at / SLICE + 1e-3) + 0.5) * SLICE
+            return middle % 1.0 >= 1.0 - self.pulse
         return not self.on or (at - self.begin) % (self.on + self.off) < self.on
 
 
@@ -180,7 +182,7 @@ class ComposedHost:
         self.sampler.update_drives({"sdx": drive})
         self._is_full = False
         self._idle_seconds = 0.0
-        self._next = self.interval
+        self._next = sample_time(1, self.interval)
         self._number = 0
         self._flying: list[tuple[Job, Served]] = []
         self._ages = 0.0
@@ -197,11 +199,12 @@ class ComposedHost:
     def run(self, until: float, slice_seconds: float = SLICE) -> None:
         """Simulates until this second of the scene."""
         while self.now < until - 1e-6:
-            left = self._next - self.now
-            self._step(slice_seconds if left > 1.3 * slice_seconds else max(left, 0.01))
+            # Slices begin at multiples of their length, so that pulses have the same phase.
+            end = (math.floor(self.now / slice_seconds + 1e-3) + 1) * slice_seconds
+            self._step(max(min(end, self._next) - self.now, 1e-3))
             if self.now >= self._next - 1e-6:
                 self._number += 1
-                self._next = (self._number + 1) * self.interval
+                self._next = sample_time(self._number + 1, self.interval)
                 if self._number not in self.missing:
                     self._sample()
 
@@ -377,7 +380,7 @@ class ComposedHost:
                     self._used,
                     self._depth,
                     activity.saturated_seconds,
-                    activity.stalled_seconds,
+                    activity.stalls.total_seconds,
                     falloffs.events if falloffs is not None else 0,
                     self.written,
                 )

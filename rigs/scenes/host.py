@@ -18,6 +18,7 @@ from exporter.io.sampler import Sampler
 from exporter.io.slowdown import SlowdownEvidence
 from exporter.runtime.clock import Clock
 from exporter.runtime.collector_status import CollectorStatus
+from exporter.runtime.sample_times import sample_time
 from rigs.scenes import kernel
 from rigs.scenes.drive import Job, Model, Served, serve
 from rigs.scenes.kernel import BlockDevice, Cpu, IoTicks
@@ -94,7 +95,7 @@ class Host:
         self._held: list[tuple[int, float, float]] = []
         self._slots: list[tuple[float, int, int, float, bool]] = []
         self._free: list[tuple[float, int]] = []
-        self._next_sample = self.interval
+        self._next_sample, self._number = sample_time(1, self.interval), 1
         self._stack = ExitStack()
         place = self._stack.enter_context(
             tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
@@ -163,11 +164,11 @@ class Host:
             step_end = min(self.now + self.interval / _SLICES, self._next_sample, end)
             self._step(step_end, tuple(jobs), hang)
             if self.now >= self._next_sample - 1e-9:
-                number = round(self._next_sample / self.interval)
-                if number not in skipped:
+                if self._number not in skipped:
                     self._sample(log=True)
+                self._number += 1
                 late = self.rng.uniform(-0.002, 0.004)
-                self._next_sample = (number + 1) * self.interval + late
+                self._next_sample = sample_time(self._number, self.interval) + late
 
     def _step(self, end: float, jobs: tuple[Job, ...], hang: Hang | None) -> None:
         seconds = end - self.now
@@ -365,7 +366,7 @@ class Host:
                     verdict=activity.verdict.value(self.clock.monotonic()).value,
                     used=self._used,
                     saturated=activity.saturated_seconds,
-                    stalled=activity.stalled_seconds,
+                    stalled=activity.stalls.total_seconds,
                     falloffs=falloffs.events if falloffs is not None else 0,
                     written=self.written,
                 )

@@ -6,8 +6,8 @@ from exporter.config.disk_rules import BaselineRules, DiskRules, PartialHangRule
 from exporter.io.activity import DiskActivity
 from exporter.io.baseline import Baselines
 from exporter.io.drive import drive_from_name
+from exporter.io.hangs.partial_hang import PartialHangDetector
 from exporter.io.interval import DiskInterval
-from exporter.io.partial_hang import PartialHangDetector
 from exporter.io.verdict import DiskContext
 
 
@@ -106,8 +106,8 @@ def test_a_full_hang_after_a_partial_one_counts_with_a_half_of_its_last_second()
     partial = [_second(4.0)] * 8 + [_second(-20.0)] + [_second(0.0)] * 3
     for now, disk in enumerate(partial):
         activity.record(now, disk, context)
-    before = activity.stalled_seconds
+    before = activity.stalls.total_seconds
     assert 8 == before
     for now, disk in enumerate([_second(None)] * 5 + [_second(0.0)], start=20):
         activity.record(now, disk, context)
-    assert 5.5 == activity.stalled_seconds - before
+    assert 5.5 == activity.stalls.total_seconds - before

@@ -10,7 +10,7 @@ from exporter import io
 #: See `exporter/io/__init__.py`.
 PURE = (
     "interval",
-    "partial_hang",
+    *("hangs/partial_hang", "hangs/single_hang", "hangs/stall_counter"),
     "verdict",
     "write_falloff",
     "falloff_tracker",
@@ -27,7 +27,8 @@ PURE = (
 ALLOWED = {
     *("collections", "collections.abc", "dataclasses", "enum", "itertools", "math", "operator"),
     "typing",
-    *(f"exporter.io.{name}" for name in PURE),
+    "array",
+    *(f"exporter.io.{name.replace('/', '.')}" for name in PURE),
     *("exporter.config.disk_rules", "exporter.config.drive_class"),
     *("exporter.drives.health", "exporter.linux.diskstats", "exporter.linux.links"),
     "exporter.linux.proc_stat",

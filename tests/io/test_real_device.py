@@ -108,18 +108,18 @@ def test_writes_that_hang_beside_reads_are_a_stall(slow_disk: SlowDisk) -> None:
     )
     with load(slow_disk, *jobs):
         watched = Watched(slow_disk.device)
-        assert all(watched.sample().stalled_seconds == 0 for _ in range(4))
+        assert all(watched.sample().stalls.total_seconds == 0 for _ in range(4))
         slow_disk.throttle(read_iops=2000, write_bps=1)
         del watched.counted[:-1]
         with at_most(14, "the detection of the stall"):
-            assert any(watched.sample().stalled_seconds > 0 for _ in range(SAMPLES))
+            assert any(watched.sample().stalls.total_seconds > 0 for _ in range(SAMPLES))
         reads = [counted.reads for counted in watched.counted]
         assert all(a < b for a, b in itertools.pairwise(reads)), "reads completed all the time"
         for _ in range(SAMPLES):
             activity = watched.sample()
             if watched.verdict() is Verdict.DEVICE:
                 break
-        assert activity.stalled_seconds >= 5
+        assert activity.stalls.total_seconds >= 5
         assert Verdict.DEVICE is watched.verdict()
         slow_disk.free()
 
@@ -153,7 +153,7 @@ def test_discards_and_flushes_of_a_device_with_spare_throughput_are_no_bottlenec
         activity = watched.sample()
         claims[:] = (
             *(seen - {Verdict.NONE, Verdict.UNKNOWN}),  # a busy machine may answer late
-            *([activity.stalled_seconds] if activity.stalled_seconds else []),
+            *([activity.stalls.total_seconds] if activity.stalls.total_seconds else []),
             *([activity.falloffs] if activity.falloffs is None or activity.falloffs.events else []),
         )
         return not claims or watched.had_spare_throughput()

@@ -155,11 +155,11 @@ def test_a_stall_counts_only_while_it_lasts(machine: Machine) -> None:
     for second in range(1, 5):
         machine.disks(grown(hanging, io_time_seconds=0.9 + second)).tick()
     activity = machine.sampler.activities["sdx"]
-    assert 5.0 == activity.stalled_seconds
+    assert 5.0 == activity.stalls.total_seconds
     machine.disks(grown(NEW, writes_completed=4, write_time_seconds=20.0, io_time_seconds=5.0))
     machine.tick()
     machine.tick()
-    assert 5.5 == activity.stalled_seconds, "a half of the second in which the hang ended"
+    assert 5.5 == activity.stalls.total_seconds, "a half of the second in which the hang ended"
     assert 4.0 == activity.queue_depth.peak.value(machine.clock.monotonic())
 
 
@@ -169,7 +169,7 @@ def test_an_unchanged_line_with_requests_in_flight_is_a_stall(machine: Machine) 
     for _ in range(5):
         machine.tick()
     activity = machine.sampler.activities["sdx"]
-    assert 4.0 == activity.stalled_seconds
+    assert 4.0 == activity.stalls.total_seconds
     assert Verdict.DEVICE is activity.verdict.value(machine.clock.monotonic())
 
 
@@ -260,10 +260,10 @@ def test_a_slow_request_at_ten_samples_per_second_is_not_a_stall(tmp_path: Path)
     activity = machine.sampler.activities["sdx"]
     for _ in range(5):
         machine.tick(0.1)
-    assert 0 == activity.stalled_seconds
+    assert 0 == activity.stalls.total_seconds
     for _ in range(15):
         machine.tick(0.1)
-    assert pytest.approx(2.0) == activity.stalled_seconds
+    assert pytest.approx(2.0) == activity.stalls.total_seconds
 
 
 def test_samples_processed_together_give_the_same_results(tmp_path: Path) -> None:

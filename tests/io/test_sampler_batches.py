@@ -92,9 +92,9 @@ def _shown(its: Machine) -> list[Any]:
     shown += [sampler.cpu.softirq_max_ratio.value(now), sampler.cpu.softirq_saturated_seconds]
     for name, activity in sampler.activities.items():
         histograms = (activity.busy_ratio, activity.queue_depth, activity.read_await)
-        shown.append((name, activity.saturated_seconds, activity.stalled_seconds))
+        shown.append((name, activity.saturated_seconds, activity.stalls.total_seconds))
         shown += [(each.buckets(), each.peak.value(now)) for each in histograms]
-        shown.append((activity.verdict.value(now), activity.is_stalled))
+        shown.append((activity.verdict.value(now), activity.stalls.is_stalled))
         if (recent := sampler.recent.drive(name)) is not None:
             shown.append((list(recent.column(1, 30)), recent.statuses(30), recent.last))
     return [repr(each) for each in shown]

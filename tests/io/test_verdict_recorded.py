@@ -153,7 +153,7 @@ def test_the_sampler_gives_the_same_results(tmp_path: Path) -> None:
         shown[name] = (
             activity.verdict.value(machine.clock.monotonic()),
             round(activity.saturated_seconds),
-            round(activity.stalled_seconds),
+            round(activity.stalls.total_seconds),
         )
     saturated_seconds = sum(second.is_saturated for second in SECONDS)
     assert (Verdict.NONE, 0, 0) == shown["calm"]

@@ -17,6 +17,8 @@ from exporter.config.disk_rules import PartialHangRules
 class PartialHangDetector:
     """Compares the requests in flight of one device with the completed ones.
 
+    excesses: the excess of each interval since the first with an excess. If it is empty, `observe`
+        needs no intervals that have no excess.
     hung_seconds: the duration of the present hang in seconds; 0 if there is none.
     has_ended: True if a hang ended with the last recorded interval.
     """
@@ -24,11 +26,11 @@ class PartialHangDetector:
     __slots__ = (
         "_depths",
         "_end_excess",
-        "_excesses",
         "_least_excess",
         "_noise",
         "_noise_depth",
         "_rules",
+        "excesses",
         "has_ended",
         "hung_seconds",
     )
@@ -36,19 +38,13 @@ class PartialHangDetector:
     def __init__(self, rules: PartialHangRules) -> None:
         self._rules = rules
         self._least_excess = rules.excess_requests / 2
-        #: The excess and the queue depth of each interval since the first with an excess.
-        self._excesses: list[float] = []
+        self.excesses: list[float] = []
         self._depths: list[float] = []
         self.hung_seconds = self._end_excess = 0.0
         self.has_ended = False
         #: The mean square of the excess in normal operation, and the mean queue depth at the time.
         self._noise = rules.first_noise
         self._noise_depth = 1.0
-
-    @property
-    def is_open(self) -> bool:
-        """False if `observe` needs no intervals that have no excess."""
-        return bool(self._excesses)
 
     def observe(self, excess: float, queue_depth: float, seconds: float) -> bool:
         """Records an interval; returns True if requests hang.
@@ -64,7 +60,7 @@ class PartialHangDetector:
                 return False
             self.hung_seconds += seconds
             return True
-        rules, excesses = self._rules, self._excesses
+        rules, excesses = self._rules, self.excesses
         if excess < self._least_excess:
             self._end(excess, queue_depth)
             return False
@@ -84,16 +80,16 @@ class PartialHangDetector:
         if not self.has_ended:
             # An excess that ended before it was significant is a part of the normal operation. The
             # end of a hang is not.
-            self._excesses.append(excess)
+            self.excesses.append(excess)
             self._depths.append(queue_depth)
             self._add_noise()
-        self._excesses.clear()
+        self.excesses.clear()
         self._depths.clear()
         self.hung_seconds = 0.0
 
     def _add_noise(self) -> None:
         noise, usual, intervals = self._noise, self._noise_depth, self._rules.noise_intervals
-        for excess, queue_depth in zip(self._excesses, self._depths, strict=True):
+        for excess, queue_depth in zip(self.excesses, self._depths, strict=True):
             # A short hang has a large excess when it begins and ends, so that a large one counts in
             # part, unless the queue is deeper than before.
             growth = (queue_depth / usual) ** 2 if queue_depth > usual else 1.0
@@ -106,7 +102,7 @@ class PartialHangDetector:
         self._noise, self._noise_depth = noise, usual
 
     def _decide(self, seconds: float) -> None:
-        rules, excesses = self._rules, self._excesses
+        rules, excesses = self._rules, self.excesses
         count = len(excesses)
         mean = sum(excesses) / count
         if mean < rules.excess_requests:
