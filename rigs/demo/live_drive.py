@@ -39,7 +39,7 @@ class LiveDrive(Host):
         self._held = []
         self._slots = []
         self._free = []
-        self._next_sample = self.interval
+        self._next_sample, self._number = self.interval, 1
 
     def step(self) -> None:
         """Advances by `STEP_SECONDS`."""

@@ -12,6 +12,7 @@ from rigs.engines import stories
 from rigs.engines.stories import StoryFile
 
 _NAME = re.compile(r"[A-Za-z_:][\w:]*")
+_SEVERAL = re.compile(r'__name__=~"([^"]+)"')
 _ONE_ALERT = re.compile(r'ALERTS\{[^}]*alertname="(\w+)"')
 
 
@@ -39,9 +40,12 @@ def needed(all_rules: Iterable[Mapping[str, Any]], alerts: Iterable[str]) -> set
     """Returns the names of these alerts, and of all rules whose results they use."""
     used: dict[str, set[str]] = defaultdict(set)
     all_rules = list(all_rules)
+    records = {rule["record"] for rule in all_rules if "record" in rule}
     every_alert = {rule["alert"] for rule in all_rules if "alert" in rule}
     for rule in all_rules:
         used[_name(rule)] |= _used(rule["expr"], every_alert)
+        for names in _SEVERAL.findall(rule["expr"]):
+            used[_name(rule)] |= {each for each in records if re.fullmatch(names, each)}
     found: set[str] = set()
     waiting = set(alerts)
     while waiting:

@@ -9,6 +9,7 @@ RULES = [
     {"alert": "SSDFast", "expr": "ssd:rate > on() ssd:limit"},
     {"alert": "SSDOther", "expr": "ssd_other > 1"},
     {"alert": "SSDAfterOther", "expr": 'ALERTS{job="ssd",alertname="SSDOther"} unless ssd:limit'},
+    {"alert": "SSDMissing", "expr": 'count({__name__=~"ssd:l.+"}) != 1'},
     {"alert": "SSDAfterAny", "expr": 'ALERTS{alertname=~"SSD.+"}'},
 ]
 
@@ -16,6 +17,7 @@ RULES = [
 def test_an_alert_needs_the_recording_rules_that_it_uses() -> None:
     assert {"SSDFast", "ssd:rate", "ssd:limit"} == needed(RULES, ["SSDFast"])
     assert {"SSDOther"} == needed(RULES, ["SSDOther"])
+    assert {"SSDMissing", "ssd:limit"} == needed(RULES, ["SSDMissing"])
 
 
 def test_an_alert_needs_the_alerts_that_it_selects() -> None:

@@ -91,7 +91,8 @@ def test_without_the_host_mount_an_error_is_reported(capsys: pytest.CaptureFixtu
     """The program must not use the /proc of the container instead."""
     assert 2 == main(["--config.file", str(CONTAINER / "config.toml"), "--config.check"])
     said = capsys.readouterr().err
-    assert "ssd-exporter: path.procfs is /host/proc, which is not a directory\n" == said
+    file = CONTAINER / "config.toml"
+    assert f"ssd-exporter: {file}: path.procfs is /host/proc, which is not a directory\n" == said
 
 
 def test_the_image_has_a_health_check() -> None:
