@@ -311,8 +311,8 @@ def test_a_hang_of_four_seconds_counts_four_stalled_and_busy_seconds(
         at for at in samples if at >= frozen_at
     )
     whole -= by_second.lost_seconds
-    # The count and the bucket are printed in whole seconds; each may be up to one too small. The sums
-    # are exact.
+    # The count and the bucket are printed in whole seconds, each up to one too small. The sums are
+    # exact.
     assert by_second.seconds_above("0.95") > whole - 2
     assert by_second.of("ssd_disk_busy_ratio_sum") > whole - 0.1
     assert by_second.of("ssd_disk_queue_depth_sum") > 8 * (whole - 0.1)

@@ -5,7 +5,8 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[3]
@@ -52,16 +53,24 @@ def made(name: str, make: Callable[[Path], None]) -> Path:
 
     An incomplete one is never used. Older versions are removed. Of several processes, one makes it.
     """
-    place, locks = CACHE / name, CACHE / "locks"
-    locks.mkdir(parents=True, exist_ok=True)
-    with (locks / name).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    place = CACHE / name
+    with one_at_a_time(name):
         if not place.exists():
             new = CACHE / f"{name}.{os.getpid()}.new"
             make(new)
             _sweep(place)
             os.replace(new, place)
     return place
+
+
+@contextmanager
+def one_at_a_time(name: str) -> Iterator[None]:
+    """Waits until no other process is in the context with this name."""
+    locks = CACHE / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    with (locks / name).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _sweep(place: Path) -> None:

@@ -14,8 +14,9 @@ from tests.end_to_end.programs import need
 
 _PACKAGE = "ssd-exporter.deb"
 
-#: Timeout of the first test, which includes the build: 70 s on an idle runner.
-_SECONDS = 600
+#: Timeout of the first test, which includes the build and the boots of other machines: 3 minutes on an
+#: idle runner.
+_SECONDS = 900
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
