@@ -14,8 +14,8 @@ from tests.end_to_end.programs import need
 
 _PACKAGE = "ssd-exporter.deb"
 
-#: Timeout of the first test, which includes the build and the boots of other machines: 3 minutes on an
-#: idle runner.
+#: Timeout of the first test, which includes the build and the boots of other machines: three
+#: minutes on an idle runner.
 _SECONDS = 900
 
 
