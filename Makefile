@@ -114,7 +114,7 @@ system: test-packages dev  ## Test packages, booted units, pages in a browser, a
 	$(BIN)/pytest $(if $(ARGS),$(ARGS),-n 8 $(PARALLEL) $(SYSTEM))
 
 lab: test-packages lab-packages dev deb  ## Test the .deb in a virtual machine with emulated drives (ARGS=... for pytest)
-	$(BIN)/pytest -n 3 $(PARALLEL) $(ARGS) --ignore=rigs/lab/database rigs/lab
+	$(BIN)/pytest -n 2 $(PARALLEL) $(ARGS) --ignore=rigs/lab/database rigs/lab
 
 ##@ Generated files
 

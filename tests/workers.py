@@ -12,13 +12,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 #: Folders whose files share an expensive fixture: a booted container or machine, a built package.
-FOLDERS = (
-    "tests/packaging/",
-    "tests/systemd/",
-    "rigs/lab/vm/failures/",
-    "rigs/lab/vm/requests/",
-    "rigs/lab/vm/",
-)
+FOLDERS = ("tests/packaging/", "tests/systemd/", "rigs/lab/vm/requests/", "rigs/lab/vm/")
 
 #: Files whose tests take seconds each and share nothing. Any process may run any of these tests.
 SPLIT = (
@@ -51,7 +45,6 @@ SPLIT = (
 
 #: What takes longest starts first, so that no process is left alone with it at the end.
 FIRST = (
-    "rigs/lab/vm/failures/",
     "rigs/lab/vm/requests/",
     "rigs/lab/vm/",
     "tests/end_to_end/test_alerting.py",

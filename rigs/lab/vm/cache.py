@@ -5,15 +5,14 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[3]
 CACHE = PROJECT / "var" / "lab"
 
 #: Timeout in seconds for a mirror.
-_SECONDS = 900.0
+_SECONDS = 300.0
 
 
 def run(*argv: str | Path, cwd: Path | None = None, environment: Mapping[str, str] = {}) -> str:
@@ -53,24 +52,16 @@ def made(name: str, make: Callable[[Path], None]) -> Path:
 
     An incomplete one is never used. Older versions are removed. Of several processes, one makes it.
     """
-    place = CACHE / name
-    with one_at_a_time(name):
+    place, locks = CACHE / name, CACHE / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    with (locks / name).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         if not place.exists():
             new = CACHE / f"{name}.{os.getpid()}.new"
             make(new)
             _sweep(place)
             os.replace(new, place)
     return place
-
-
-@contextmanager
-def one_at_a_time(name: str) -> Iterator[None]:
-    """Waits until no other process is in the context with this name."""
-    locks = CACHE / "locks"
-    locks.mkdir(parents=True, exist_ok=True)
-    with (locks / name).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _sweep(place: Path) -> None:

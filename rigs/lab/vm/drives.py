@@ -33,10 +33,6 @@ SOFT_SLOW = "SOFTSLOW"
 SOFT_LOGS = "SOFTLOGS"
 SOFT = (SOFT_WORN, SOFT_BAD, SOFT_HOT, SOFT_SLOW, SOFT_LOGS)
 
-#: The drives that smartctl can open; two of them have no SMART data.
-WITHOUT_SMART = (SAS, MEGARAID)
-POLLED = (NVME, *SATA, *SOFT, *WITHOUT_SMART)
-
 
 @dataclass(frozen=True, slots=True)
 class Drive:

@@ -86,7 +86,7 @@ class Machine:
         return (self.directory / "console.log").read_text(errors="replace")
 
     def start(self, fleet: tuple[Drive, ...]) -> None:
-        """Boots with these drives. Of several machines, one boots at a time.
+        """Boots with these drives.
 
         Raises:
             RuntimeError: QEMU exits; the message contains its output.
@@ -95,10 +95,6 @@ class Machine:
         self.fleet = fleet
         for name in ("agent.sock", "qmp.sock"):
             (self.directory / name).unlink(missing_ok=True)
-        with cache.one_at_a_time("boot"):
-            self._boot(fleet)
-
-    def _boot(self, fleet: tuple[Drive, ...]) -> None:
         with (self.directory / "qemu.log").open("wb") as log:
             self._process = subprocess.Popen(
                 self._arguments(fleet), stdin=subprocess.DEVNULL, stdout=log, stderr=log

@@ -8,20 +8,18 @@ from rigs.lab.vm import drives
 from rigs.lab.vm.host import Checked, Host, up
 from tests.alerts.page_story import Story
 
-_WITH_SMART = set(drives.POLLED) - set(drives.WITHOUT_SMART)
+_WITH_SMART = {drives.NVME, *drives.SATA, *drives.SOFT}
+_WITHOUT_SMART = {drives.SAS, drives.MEGARAID}
 
 
 def test_the_package_starts_both_units_and_exports_every_drive_once(
     host: Host, tmp_path: Path
 ) -> None:
-    expected = dict.fromkeys(drives.POLLED, 1.0)
+    expected = dict.fromkeys(_WITH_SMART | _WITHOUT_SMART, 1.0)
     page = host.await_page(lambda page: up(page) == expected)
     assert {"ssd-exporter.service": "active", "ssd-smart-agent.service": "active"} == host.units()
     available = {labels["serial"]: v for labels, v in page.find("ssd_smart_available")}
-    assert {
-        **dict.fromkeys(_WITH_SMART, 1.0),
-        **dict.fromkeys(drives.WITHOUT_SMART, 0.0),
-    } == available
+    assert {**dict.fromkeys(_WITH_SMART, 1.0), **dict.fromkeys(_WITHOUT_SMART, 0.0)} == available
     assert [] == [
         line
         for line in host.journal().splitlines()
@@ -41,7 +39,7 @@ def test_check_succeeds_and_explains_missing_smart(checked: Checked) -> None:
     assert "SSD OK - 14 drives, 5 without SMART" == checked.summary
     for serial in _WITH_SMART:
         assert [] == checked.texts(serial)
-    for serial in drives.WITHOUT_SMART:
+    for serial in _WITHOUT_SMART:
         (text,) = checked.texts(serial)
         assert text.startswith("unknown: the drive reports that it does not support SMART")
     (text,) = checked.texts(drives.VIRTIO)

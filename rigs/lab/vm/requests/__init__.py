@@ -1,1 +1,1 @@
-"""Tests of slow and hanging requests, on a machine of their own."""
+"""Tests of slow and hanging requests; with `-n 2` they have a machine of their own."""

@@ -1,1 +1,0 @@
-"""Tests of drives that fail, hang or are replaced, on a machine of their own."""
