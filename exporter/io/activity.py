@@ -133,7 +133,7 @@ class DiskActivity:
         is discarded.
         """
         before, self._rules = self._rules, rules
-        self.stalls.rules = rules
+        self.stalls.reconfigure(rules)
         self._throttling = None
         self._update_limits()
         if self.falloffs is not None and rules.write_falloff != before.write_falloff:

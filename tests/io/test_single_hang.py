@@ -151,6 +151,16 @@ def test_a_hang_that_is_found_at_its_end_counts_whole() -> None:
     assert 80 <= activity.stalls.total_seconds <= 90
 
 
+def test_reloaded_settings_apply_to_a_device_that_was_busy_before() -> None:
+    strict = SingleHangRules(standard_errors=1000.0, ended_evidence=1000.0)
+
+    def reload(now: float, activity: DiskActivity) -> None:
+        if now == 60:
+            activity.reconfigure(DiskRules(single_hang=strict))
+
+    assert 0.0 == _record(hang(60, 90, 0.3), reload).stalls.total_seconds
+
+
 @pytest.mark.parametrize("deviation", [0.3, 2.5])
 def test_the_verdict_is_device_in_the_second_in_which_a_hang_is_found(deviation: float) -> None:
     shown: list[tuple[bool, Verdict]] = []

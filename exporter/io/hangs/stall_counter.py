@@ -34,17 +34,17 @@ class StallCounter:
         "_excesses",
         "_largest_usual",
         "_partial",
+        "_rules",
         "_single",
         "_stall_seconds",
         "is_stalled",
         "new_seconds",
         "previous",
-        "rules",
         "total_seconds",
     )
 
     def __init__(self, rules: DiskRules) -> None:
-        self.rules = rules
+        self._rules = rules
         self.total_seconds = self.new_seconds = 0.0
         self.is_stalled = False
         self.previous: DiskInterval | None = None
@@ -52,11 +52,21 @@ class StallCounter:
         self._begun_before = 0.0
         #: The length of the present stall, and how much of it counted.
         self._stall_seconds = self._counted_seconds = 0.0
+        self._without_detectors()
+
+    def _without_detectors(self) -> None:
         self._partial: PartialHangDetector | None = None
         self._single: SingleHangDetector | None = None
         #: Attributes of the detector of single hangs, which are needed for every interval.
         self._excesses: list[float] = []
         self._largest_usual, self._block_size = -math.inf, 1
+
+    def reconfigure(self, rules: DiskRules) -> None:
+        """Applies new settings. If those of hangs have changed, what was observed is discarded."""
+        before, self._rules = self._rules, rules
+        changed = rules.partial_hang, rules.single_hang
+        if changed != (before.partial_hang, before.single_hang):
+            self._without_detectors()
 
     def observe(
         self,
@@ -109,8 +119,8 @@ class StallCounter:
         return is_stall
 
     def _new_detectors(self) -> PartialHangDetector:
-        self._partial = PartialHangDetector(self.rules.partial_hang)
-        self._single = SingleHangDetector(self.rules.single_hang)
+        self._partial = PartialHangDetector(self._rules.partial_hang)
+        self._single = SingleHangDetector(self._rules.single_hang)
         self._excesses = self._single.excesses
         return self._partial
 
