@@ -4,16 +4,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from exporter.latency.request_summary import (
-    OPERATIONS,
-    PERCENTILES,
-    DeviceSummary,
-    OperationSummary,
-)
+from exporter.latency.request_summary import PERCENTILES, DeviceSummary, OperationSummary
 from exporter.latency.request_window import RequestMeasurement
 from exporter.report.content import Chart, ChartLine, Report, Table
 from exporter.report.formatting import quantity
-from exporter.tails.request_histogram import RequestHistogram, percentile
+from exporter.tails.request_histogram import OPERATIONS, RequestHistogram, percentile
 
 #: The number of points of a chart per decade of latency, and its lowest and highest latency.
 _POINTS_PER_DECADE = 4

@@ -11,17 +11,7 @@ from exporter.latency.populations import (
 )
 from exporter.latency.request_window import RequestMeasurement
 from exporter.report.formatting import quantity
-from exporter.tails.request_histogram import RequestHistogram, merged
-
-#: The operations in the order of the output, with their names in a sentence.
-OPERATIONS: Mapping[str, str] = {
-    "read": "reads",
-    "write": "writes",
-    "sync_write": "synchronous writes",
-    "flush": "flushes",
-    "discard": "discards",
-    "other": "other requests",
-}
+from exporter.tails.request_histogram import OPERATIONS, RequestHistogram, merged
 
 #: The percentiles, keyed by their name in JSON.
 PERCENTILES: Mapping[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999}

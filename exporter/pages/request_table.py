@@ -5,16 +5,8 @@ import math
 from exporter.pages.page_texts import NO_VALUE, counted, duration, escaped, titled
 from exporter.tails.latency_bins import Bins, as_histogram, bounds
 from exporter.tails.latency_watch import HourOfRequests
-from exporter.tails.request_histogram import percentile
+from exporter.tails.request_histogram import OPERATIONS, percentile
 
-_NAMES = {
-    "read": "reads",
-    "write": "writes",
-    "sync_write": "synchronous writes",
-    "flush": "flushes",
-    "discard": "discards",
-    "other": "other requests",
-}
 _SHARES = (0.5, 0.99, 0.999)
 
 #: The histogram: its lowest and highest decade of seconds, and the bars of a decade.
@@ -40,7 +32,9 @@ def request_section(hour: HourOfRequests) -> str:
 
     hour: what was measured. Without requests, the section says that there was none.
     """
-    rows = "".join(_row(name, hour.bins[op]) for op, name in _NAMES.items() if hour.bins.get(op))
+    rows = "".join(
+        _row(name, hour.bins[op]) for op, name in OPERATIONS.items() if hour.bins.get(op)
+    )
     windows = counted(hour.windows, "window")
     note = f"last hour · observed for {duration(hour.observed_seconds)} in {windows}"
     table = f"{_HEAD}{rows}</tbody></table>" if rows else "<p>No request in these windows.</p>"

@@ -13,12 +13,10 @@ from typing import Any
 from exporter.runtime.errors import ParseError
 from exporter.runtime.json_values import require_few_values
 from exporter.tails.latency_bins import LAST_BIN
+from exporter.tails.request_histogram import OPERATIONS
 
 #: The name of the file in the directory of the agent.
 LATENCY_FILE = "latency.json"
-
-#: The operations, in the order of the output. `exporter.latency.trace_histogram` finds them.
-OPERATIONS = ("read", "write", "sync_write", "flush", "discard", "other")
 
 _VERSION = 1
 

@@ -4,6 +4,17 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+#: The operations in the order of the output, with their names in a sentence.
+#: `exporter.latency.trace_histogram` finds the operation of a request.
+OPERATIONS: Mapping[str, str] = {
+    "read": "reads",
+    "write": "writes",
+    "sync_write": "synchronous writes",
+    "flush": "flushes",
+    "discard": "discards",
+    "other": "other requests",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class RequestBucket:

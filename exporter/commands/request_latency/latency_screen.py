@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from exporter.latency.request_summary import OPERATIONS, PERCENTILES, DeviceSummary
+from exporter.latency.request_summary import PERCENTILES, DeviceSummary
 from exporter.report.formatting import quantity
-from exporter.tails.request_histogram import RequestHistogram, percentile
+from exporter.tails.request_histogram import OPERATIONS, RequestHistogram, percentile
 from exporter.top.spans import Line, Span, Style, fitted, line
 
 #: The columns of a histogram per decade of latency, and the decades: from 1 µs to 10 s.
