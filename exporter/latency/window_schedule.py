@@ -9,19 +9,18 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from exporter.programs.child import Finished
 from exporter.programs.children import Children
 from exporter.runtime.clock import Clock
 from exporter.runtime.errors import ParseError
+from exporter.runtime.json_fields import JsonFields
 from exporter.tails.latency_bins import total
 from exporter.tails.latency_document import (
     DeviceRequests,
     LatencyDocument,
-    json_object,
+    fields,
     parse_devices,
-    seconds,
 )
 
 #: The time limit of the process, in addition to twice the window, in seconds. It may wait 5 s for
@@ -135,7 +134,7 @@ class WindowSchedule:
             period_seconds=self._plan.period_seconds,
         )
         try:
-            values = json_object(finished.output) if finished.output else {}
+            values = fields(finished.output or b"{}")
             problem = values.get("problem") or finished.message or _status_words(finished)
             self._document = replace(now, problem=str(problem)) if problem else _added(now, values)
         except ParseError as e:
@@ -154,7 +153,7 @@ def _status_words(finished: Finished) -> str:
     return f"the window ended with status {finished.status}" if finished.status else ""
 
 
-def _added(before: LatencyDocument, values: dict[str, Any]) -> LatencyDocument:
+def _added(before: LatencyDocument, values: JsonFields) -> LatencyDocument:
     """Returns the document with the values of one more window.
 
     Raises:
@@ -172,7 +171,7 @@ def _added(before: LatencyDocument, values: dict[str, Any]) -> LatencyDocument:
     return replace(
         before,
         windows=before.windows + 1,
-        observed_seconds=before.observed_seconds + seconds(values, "observed_seconds"),
+        observed_seconds=before.observed_seconds + values.seconds("observed_seconds"),
         shortened=before.shortened + (values.get("shortened") is True),
         problem="",
         devices=devices,

@@ -5,13 +5,12 @@ nothing, and an agent that has started again is recognised by its `run`.
 """
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from exporter.runtime.errors import ParseError
-from exporter.runtime.json_values import require_few_values
+from exporter.runtime.json_fields import JsonFields
 from exporter.tails.latency_bins import LAST_BIN
 from exporter.tails.request_histogram import OPERATIONS
 
@@ -19,6 +18,9 @@ from exporter.tails.request_histogram import OPERATIONS
 LATENCY_FILE = "latency.json"
 
 _VERSION = 1
+
+#: The name of the document in messages.
+_WHAT = "latency"
 
 #: The largest number of values that is parsed: 500 devices with 400 bins. The file has a limit of
 #: its own (`document_directory`).
@@ -102,42 +104,29 @@ def parse_latency_document(text: bytes) -> LatencyDocument:
     Raises:
         ParseError: it is none of this version, or a field has a wrong type or size.
     """
-    values = json_object(text)
-    if values.get("version") != _VERSION:
-        raise ParseError(
-            f"latency: version {values.get('version')!r:.20}, not {_VERSION}:"
-            " the daemon and the smart-agent must have the same version"
-        )
+    values = fields(text)
+    values.require_version(_VERSION)
     return LatencyDocument(
-        run=_text(values, "run"),
-        at=seconds(values, "at"),
-        monotonic=seconds(values, "monotonic"),
-        boot_id=_text(values, "boot_id"),
-        period_seconds=seconds(values, "period_seconds"),
-        windows=count(values, "windows"),
-        observed_seconds=seconds(values, "observed_seconds"),
-        shortened=count(values, "shortened"),
-        problem=_text(values, "problem"),
+        run=values.text("run"),
+        at=values.seconds("at"),
+        monotonic=values.seconds("monotonic"),
+        boot_id=values.text("boot_id"),
+        period_seconds=values.seconds("period_seconds"),
+        windows=values.count("windows"),
+        observed_seconds=values.seconds("observed_seconds"),
+        shortened=values.count("shortened"),
+        problem=values.text("problem"),
         devices=parse_devices(values.get("devices")),
     )
 
 
-def json_object(text: bytes) -> dict[str, Any]:
-    """Returns the JSON object in a text.
+def fields(text: bytes) -> JsonFields:
+    """Returns the fields of the JSON object in a text.
 
     Raises:
         ParseError: it contains something else, or too many values.
     """
-    try:
-        decoded = text.decode()
-        require_few_values(decoded, _MOST_VALUES)
-        values = json.loads(decoded)
-    # json raises these also for numbers of 5,000 digits and deeply nested lists.
-    except (ValueError, RecursionError) as e:
-        raise ParseError(f"latency: not JSON: {e}") from e
-    if not isinstance(values, dict):
-        raise ParseError("latency: not a JSON object")
-    return values
+    return JsonFields.parsed(text, _WHAT, _MOST_VALUES)
 
 
 def parse_devices(value: Any) -> dict[str, DeviceRequests]:
@@ -153,57 +142,23 @@ def parse_devices(value: Any) -> dict[str, DeviceRequests]:
         if not isinstance(each, dict) or not isinstance(each.get("bins"), dict):
             raise ParseError("latency: a device has no bins")
         bins = {op: _bins(pairs) for op, pairs in each["bins"].items() if op in OPERATIONS}
+        numbers = JsonFields(each, _WHAT)
         found[name[:_MOST_TEXT]] = DeviceRequests(
-            bins, count(each, "lost"), count(each, "unfinished")
+            bins, numbers.count("lost"), numbers.count("unfinished")
         )
     return found
-
-
-def count(values: Mapping[str, Any], name: str) -> int:
-    """Returns a number of a JSON object that counts something.
-
-    Raises:
-        ParseError: it is missing, or no such number.
-    """
-    return _count(values.get(name), name)
-
-
-def seconds(values: Mapping[str, Any], name: str) -> float:
-    """Returns a time of a JSON object.
-
-    Raises:
-        ParseError: it is missing, or no time.
-    """
-    value = values.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ParseError(f"latency: {name} is not a number")
-    if not math.isfinite(value) or not 0 <= value < 1e12:
-        raise ParseError(f"latency: {name} is out of range")
-    return float(value)
-
-
-def _count(value: Any, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 48:
-        raise ParseError(f"latency: {name} is not a count")
-    return value
 
 
 def _bins(pairs: Any) -> dict[int, int]:
     if not isinstance(pairs, list):
         raise ParseError("latency: bins is not a list")
     bins = {}
+    numbers = JsonFields({}, _WHAT)
     for pair in pairs:
         if not isinstance(pair, list) or len(pair) != 2:
             raise ParseError("latency: a bin is not a pair")
-        number = _count(pair[0], "bin")
+        number = numbers.checked_count(pair[0], "bin")
         if number > LAST_BIN:
             raise ParseError(f"latency: there is no bin {number}")
-        bins[number] = _count(pair[1], "bin")
+        bins[number] = numbers.checked_count(pair[1], "bin")
     return bins
-
-
-def _text(values: Mapping[str, Any], name: str) -> str:
-    value = values.get(name)
-    if not isinstance(value, str):
-        raise ParseError(f"latency: {name} is not a string")
-    return value[:_MOST_TEXT]

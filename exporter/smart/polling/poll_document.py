@@ -7,15 +7,13 @@ module does no I/O.
 """
 
 import json
-import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from exporter.programs.child import Finished
 from exporter.runtime.errors import ParseError
-from exporter.runtime.json_values import require_few_values
+from exporter.runtime.json_fields import MAX_TEXT_CHARACTERS, JsonFields
 from exporter.smart import smartctl
 from exporter.smart.polling.moment import Moment
 from exporter.smart.polling.poll_result import has_exited, poll_result
@@ -35,7 +33,6 @@ LARGEST_BYTES = 4 << 20
 #: The maximum number of values in a document: those of a report, and those of the agent.
 _MAX_VALUES = smartctl.MAX_VALUES + 1000
 
-_MAX_TEXT_CHARACTERS = 4096
 _MAX_RESULTS = 32
 
 
@@ -181,7 +178,7 @@ def parse_poll_document(text: bytes) -> PollDocument:
     Raises:
         ParseError: it is not a document of this version, or a field has a wrong type or size.
     """
-    values = _Values(text)
+    values = _fields(text)
     report = values.get("report")
     if not isinstance(report, Mapping):
         raise ParseError("document: report is not an object")
@@ -196,11 +193,11 @@ def parse_poll_document(text: bytes) -> PollDocument:
         began_at=values.seconds("began_at"),
         seconds=values.seconds("seconds"),
         interval_seconds=values.seconds("interval_seconds"),
-        exit_status=None if exit_status is None else values.count(exit_status, "exit_status"),
+        exit_status=None if exit_status is None else values.count("exit_status"),
         is_daily=values.get("is_daily") is True,
         message=values.text("message"),
         last_success_at=values.seconds_or_none("last_success_at"),
-        counts={str(name)[:64]: values.count(n, "counts") for name, n in counts.items()},
+        counts={str(name)[:64]: values.checked_count(n, "counts") for name, n in counts.items()},
         report=report,
         monotonic=values.seconds_or_none("monotonic"),
         boot_id=values.text_or_empty("boot_id"),
@@ -215,92 +212,47 @@ def parse_heartbeat(text: bytes) -> Heartbeat:
     Raises:
         ParseError: it is not a heartbeat of this version, or a field has a wrong type or size.
     """
-    values = _Values(text)
+    values = _fields(text)
     return Heartbeat(
         at=values.seconds("at"),
         interval_seconds=values.seconds("interval_seconds"),
         scanned_at=values.seconds_or_none("scanned_at"),
-        drives=values.addresses("drives"),
-        stuck=values.addresses("stuck"),
+        drives=_addresses(values, "drives"),
+        stuck=_addresses(values, "stuck"),
         problem=values.text("problem"),
         # Agents of earlier versions do not write it.
         only_configured=()
         if values.get("only_configured") is None
-        else values.addresses("only_configured"),
+        else _addresses(values, "only_configured"),
         monotonic=values.seconds_or_none("monotonic"),
         boot_id=values.text_or_empty("boot_id"),
     )
 
 
-class _Values:
-    """The fields of a document, keyed by name. Methods raise ParseError for a wrong type or range.
+def _fields(text: bytes) -> JsonFields:
+    """Returns the fields of a document's file.
 
-    text: the contents of the document's file. The constructor raises ParseError if they are not a
-        JSON object of this version.
+    Raises:
+        ParseError: it is too large, or not a JSON object of this version.
     """
+    if len(text) > LARGEST_BYTES:
+        raise ParseError(f"document: larger than {LARGEST_BYTES} bytes")
+    values = JsonFields.parsed(text, "document", _MAX_VALUES)
+    values.require_version(VERSION)
+    return values
 
-    def __init__(self, text: bytes) -> None:
-        if len(text) > LARGEST_BYTES:
-            raise ParseError(f"document: larger than {LARGEST_BYTES} bytes")
-        try:
-            decoded = text.decode("utf-8-sig")
-            require_few_values(decoded, _MAX_VALUES)
-            values = json.loads(decoded)
-        # json raises these not only for invalid JSON, but also for numbers of 5,000 digits, deeply
-        # nested lists, and invalid UTF-8.
-        except (ValueError, RecursionError) as e:
-            raise ParseError(f"document: not JSON: {e}") from e
-        if not isinstance(values, dict):
-            raise ParseError("document: not a JSON object")
-        if values.get("version") != VERSION:
-            raise ParseError(
-                f"document: has version {values.get('version')!r:.20}, not {VERSION}: "
-                "the daemon and the smart-agent must have the same version"
-            )
-        self._values: dict[str, Any] = values
 
-    def get(self, name: str) -> Any:
-        return self._values.get(name)
-
-    def text(self, name: str) -> str:
-        value = self._values.get(name)
-        if not isinstance(value, str):
-            raise ParseError(f"document: {name} is not a string")
-        return value[:_MAX_TEXT_CHARACTERS]
-
-    def text_or_empty(self, name: str) -> str:
-        return "" if self._values.get(name) is None else self.text(name)
-
-    def seconds_or_none(self, name: str) -> float | None:
-        return None if self._values.get(name) is None else self.seconds(name)
-
-    def seconds(self, name: str) -> float:
-        value = self._values.get(name)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ParseError(f"document: {name} is not a number")
-        # The range is checked before the conversion, because a number of 400 digits overflows a
-        # float.
-        if not 0 <= value < 1e12 or not math.isfinite(value):
-            raise ParseError(f"document: {name} is out of range")
-        return float(value)
-
-    @staticmethod
-    def count(value: Any, name: str) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 63:
-            raise ParseError(f"document: {name} is not a count")
-        return value
-
-    def addresses(self, name: str) -> tuple[tuple[str, str], ...]:
-        value = self._values.get(name)
-        if not isinstance(value, list):
-            raise ParseError(f"document: {name} is not a list")
-        pairs = []
-        for pair in value:
-            if not (
-                isinstance(pair, list)
-                and len(pair) == 2
-                and all(isinstance(e, str) and len(e) <= _MAX_TEXT_CHARACTERS for e in pair)
-            ):
-                raise ParseError(f"document: {name} has an entry that is not a path and a type")
-            pairs.append((pair[0], pair[1]))
-        return tuple(pairs)
+def _addresses(values: JsonFields, name: str) -> tuple[tuple[str, str], ...]:
+    value = values.get(name)
+    if not isinstance(value, list):
+        raise ParseError(f"document: {name} is not a list")
+    pairs = []
+    for pair in value:
+        if not (
+            isinstance(pair, list)
+            and len(pair) == 2
+            and all(isinstance(e, str) and len(e) <= MAX_TEXT_CHARACTERS for e in pair)
+        ):
+            raise ParseError(f"document: {name} has an entry that is not a path and a type")
+        pairs.append((pair[0], pair[1]))
+    return tuple(pairs)
