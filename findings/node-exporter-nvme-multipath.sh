@@ -25,10 +25,9 @@ cleanup() {
 trap cleanup EXIT
 cd "$place"
 
-package=prometheus-node-exporter
 # A download as root for the user _apt prints a warning.
-apt-get download -qq "$package=1.5.0-1+b6" 2>/dev/null
-dpkg-deb -x "$package"_*.deb root
+apt-get download -qq prometheus-node-exporter=1.5.0-1+b6 2>/dev/null
+dpkg-deb -x prometheus-node-exporter_*.deb root
 
 mkdir proc sys
 # Of 100 reads of 8 sectors, 60 took one path and 40 the other.
@@ -39,7 +38,7 @@ cat >proc/diskstats <<'END'
  259       3 nvme0n1p1 100 0 800 10 0 0 0 0 0 10 10 0 0 0 0 0 0
 END
 
-"root/usr/bin/$package" --path.procfs=proc --path.sysfs=sys \
+root/usr/bin/prometheus-node-exporter --path.procfs=proc --path.sysfs=sys \
     --collector.disable-defaults --collector.diskstats \
     --web.listen-address=127.0.0.1:19177 >log 2>&1 &
 server=$!

@@ -11,20 +11,27 @@ from exporter.runtime.json_values import require_few_values
 #: Text is cut to this number of characters.
 MAX_TEXT_CHARACTERS = 4096
 
+#: The largest number of 64 bits with a sign.
+MOST_COUNT = (1 << 63) - 1
+
 
 class JsonFields:
     """The fields of a JSON object. Methods raise ParseError for a wrong type or range.
 
     values: the JSON object.
     what: the name of the object in the messages of errors.
+    most: the largest number that counts something.
     """
 
-    def __init__(self, values: Mapping[str, Any], what: str) -> None:
+    def __init__(self, values: Mapping[str, Any], what: str, most: int = MOST_COUNT) -> None:
         self._values = values
         self._what = what
+        self._most = most
 
     @classmethod
-    def parsed(cls, text: bytes, what: str, most_values: int) -> "JsonFields":
+    def parsed(
+        cls, text: bytes, what: str, most_values: int, most: int = MOST_COUNT
+    ) -> "JsonFields":
         """Returns the fields of the JSON object in a text.
 
         most_values: the limit for the number of values in the text (`json_values.value_count`).
@@ -42,7 +49,7 @@ class JsonFields:
             raise ParseError(f"{what}: not JSON: {e}") from e
         if not isinstance(values, dict):
             raise ParseError(f"{what}: not a JSON object")
-        return cls(values, what)
+        return cls(values, what, most)
 
     def require_version(self, version: int) -> None:
         """Returns normally if the agent has written this version of the object."""
@@ -89,6 +96,6 @@ class JsonFields:
 
     def checked_count(self, value: Any, name: str) -> int:
         """Returns a value that is not a field itself, as a number that counts something."""
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 63:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= self._most:
             raise ParseError(f"{self._what}: {name} is not a count")
         return value

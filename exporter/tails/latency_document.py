@@ -27,6 +27,7 @@ _WHAT = "latency"
 _MOST_VALUES = 400_000
 _MOST_DEVICES = 2000
 _MOST_TEXT = 300
+_MOST_COUNT = (1 << 48) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +108,15 @@ def parse_latency_document(text: bytes) -> LatencyDocument:
     values = fields(text)
     values.require_version(_VERSION)
     return LatencyDocument(
-        run=values.text("run"),
+        run=values.text("run")[:_MOST_TEXT],
         at=values.seconds("at"),
         monotonic=values.seconds("monotonic"),
-        boot_id=values.text("boot_id"),
+        boot_id=values.text("boot_id")[:_MOST_TEXT],
         period_seconds=values.seconds("period_seconds"),
         windows=values.count("windows"),
         observed_seconds=values.seconds("observed_seconds"),
         shortened=values.count("shortened"),
-        problem=values.text("problem"),
+        problem=values.text("problem")[:_MOST_TEXT],
         devices=parse_devices(values.get("devices")),
     )
 
@@ -126,7 +127,7 @@ def fields(text: bytes) -> JsonFields:
     Raises:
         ParseError: it contains something else, or too many values.
     """
-    return JsonFields.parsed(text, _WHAT, _MOST_VALUES)
+    return JsonFields.parsed(text, _WHAT, _MOST_VALUES, _MOST_COUNT)
 
 
 def parse_devices(value: Any) -> dict[str, DeviceRequests]:
@@ -142,7 +143,7 @@ def parse_devices(value: Any) -> dict[str, DeviceRequests]:
         if not isinstance(each, dict) or not isinstance(each.get("bins"), dict):
             raise ParseError("latency: a device has no bins")
         bins = {op: _bins(pairs) for op, pairs in each["bins"].items() if op in OPERATIONS}
-        numbers = JsonFields(each, _WHAT)
+        numbers = JsonFields(each, _WHAT, _MOST_COUNT)
         found[name[:_MOST_TEXT]] = DeviceRequests(
             bins, numbers.count("lost"), numbers.count("unfinished")
         )
@@ -153,7 +154,7 @@ def _bins(pairs: Any) -> dict[int, int]:
     if not isinstance(pairs, list):
         raise ParseError("latency: bins is not a list")
     bins = {}
-    numbers = JsonFields({}, _WHAT)
+    numbers = JsonFields({}, _WHAT, _MOST_COUNT)
     for pair in pairs:
         if not isinstance(pair, list) or len(pair) != 2:
             raise ParseError("latency: a bin is not a pair")

@@ -193,6 +193,13 @@ def small(machine: Machine) -> Iterator[str]:
         machine.run("umount", place)
 
 
+def install_old(machine: Machine) -> None:
+    machine.write(_LIST, line(_BOTH))
+    apt(machine, "update")
+    apt(machine, "install", f"ssd-exporter={OLD}")
+    await_page(machine, OLD)
+
+
 def fill(machine: Machine, place: str) -> None:
     done = machine.run("sh", "-c", f"cat /dev/zero > {place}/filler")
     assert "No space left" in done.stderr, done.stderr
@@ -201,10 +208,7 @@ def fill(machine: Machine, place: str) -> None:
 def test_a_disk_that_stays_full_stops_the_upgrade_and_the_old_version_runs_on(
     machine: Machine, small: str
 ) -> None:
-    machine.write(_LIST, line(_BOTH))
-    apt(machine, "update")
-    apt(machine, "install", f"ssd-exporter={OLD}")
-    await_page(machine, OLD)
+    install_old(machine)
     state = machine.run("ls", "/var/lib/ssd-exporter").stdout.split()
 
     # Another program writes all the time: it also takes the room of the compiled modules, which
@@ -230,11 +234,7 @@ def test_a_disk_that_stays_full_stops_the_upgrade_and_the_old_version_runs_on(
 def test_a_disk_that_is_full_in_postinst_is_reported_once_and_the_upgrade_can_be_continued(
     machine: Machine, small: str
 ) -> None:
-    machine.write(_LIST, line(_BOTH))
-    apt(machine, "update")
-    apt(machine, "install", f"ssd-exporter={OLD}")
-    await_page(machine, OLD)
-
+    install_old(machine)
     # The compiled modules of the old version make room for the files of the new one only.
     fill(machine, small)
     done = machine.run(*_APT, "install", "ssd-exporter", timeout=_SECONDS)
