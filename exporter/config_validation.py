@@ -77,14 +77,10 @@ _BOUNDS: Sequence[tuple[str, float, float, str]] = (
     ("rules.saturation", 0, 100_000, "queue_depth deep_queue_depth"),
     ("rules.saturation", 0, 100_000, "await_floor_seconds learned_floor_seconds"),
     ("rules.bottleneck", 0, 1, "work_busy_ratio softirq_ratio idle_ratio iowait_ratio"),
-    ("rules.write_falloff", 0, 1, "busy_ratio read_share reference_ratio size_ratio"),
-    ("rules.write_falloff", 0, 1, "other_share near_ratio"),
+    ("rules.write_falloff", 0, 1, "busy_ratio other_share"),
     ("rules.write_falloff", 0.01, 0.95, "falloff_ratio"),
-    ("rules.write_falloff", 1, 1000, "await_factor other_factor reference_samples"),
-    ("rules.write_falloff", 0, 3600, "sudden_seconds"),
-    ("rules.write_falloff", 1, 1e12, "reference_bytes"),
-    ("rules.write_falloff", 1, 3600, "rest_seconds reference_seconds lasting_seconds"),
-    ("rules.write_falloff", 1, 3600, "reference_most_seconds"),
+    ("rules.write_falloff", 1, 1000, "other_factor"),
+    ("rules.write_falloff", 1, 3600, "rest_seconds lasting_seconds"),
     ("rules.partial_hang", 3, 100, "first_intervals"),
     ("rules.partial_hang", 0.1, 100_000, "excess_requests"),
     ("rules.partial_hang", 1, 1000, "standard_errors"),
@@ -116,6 +112,18 @@ _TYPE_NAMES = {
 }
 
 
+#: Settings of earlier versions. They are accepted and have no effect, so that an upgrade starts.
+_REMOVED = {
+    "rules.write_falloff": frozenset(
+        {
+            *("read_share", "before_ratio", "near_ratio", "sudden_seconds", "size_ratio"),
+            *("reference_bytes", "reference_samples", "reference_seconds", "reference_ratio"),
+            *("reference_most_seconds", "await_factor"),
+        }
+    )
+}
+
+
 def parse_record(kind: type[R], values: Mapping[str, Any], where: str, base: R | None = None) -> R:
     """Returns a record of type `kind` with the given values.
 
@@ -131,7 +139,7 @@ def parse_record(kind: type[R], values: Mapping[str, Any], where: str, base: R |
     hints = get_type_hints(kind)
     known = {str(f.metadata.get("key", f.name)): f for f in fields(kind)}  # type: ignore[arg-type]
     for key in values:
-        if key not in known:
+        if key not in known and key not in _REMOVED.get(where, ()):
             raise ConfigError(f"unknown key {_dotted(where, key)}", _hint(key, known))
     arguments: dict[str, Any] = {}
     for key, f in known.items():

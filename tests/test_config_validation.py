@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exporter import config_validation
+from exporter.config.disk_rules import WriteFalloffRules
 from exporter.config.drive_class import DriveClass
 from exporter.config.settings import COLLECTORS, DeviceSettings, Settings, SmartDrive, SmartSettings
 from exporter.config_validation import parse_record, validated
@@ -101,6 +102,11 @@ def test_each_section_sets_its_settings() -> None:
     assert {"mysql-data": ("/var/lib/mysql", "nvme0n1")} == settings.role
 
 
+def test_a_setting_of_an_earlier_version_has_no_effect() -> None:
+    settings = read("[rules.write_falloff]\nawait_factor = 2\nlasting_seconds = 20")
+    assert WriteFalloffRules(lasting_seconds=20) == settings.rules.write_falloff
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -168,7 +174,7 @@ def test_a_value_of_the_wrong_type_is_rejected_with_its_full_key(text: str, expe
             "[rules.write_falloff]\nfalloff_ratio = 1",
             "rules.write_falloff.falloff_ratio is 1; it m",
         ),
-        ("[rules.write_falloff]\nsize_ratio = 30", "rules.write_falloff.size_ratio is 30; it must"),
+        ("[rules.write_falloff]\nother_share = 30", "rules.write_falloff.other_share is 30; it mu"),
         ("[rules.write_falloff]\nlasting_seconds = 0", "rules.write_falloff.lasting_seconds is 0"),
         (
             "[rules.saturation.await_floor_seconds]\nssd = -1",

@@ -213,7 +213,7 @@ STALLED = MetricDesc(
 )
 WRITE_FALLOFF_EVENTS = MetricDesc(
     "ssd_disk_write_falloff_events_total",
-    "Throughput drops by a third or more during a saturating write (diskstats, sampled every "
+    "Sudden throughput drops by more than a quarter during a long write (diskstats, sampled every "
     "second). Possible causes are a full write cache, garbage collection, heat or a slower "
     "link. Volumes of RAID controllers, SANs and hypervisors, and hard disks, have no sample.",
     _DEVICE,
@@ -222,7 +222,8 @@ WRITE_FALLOFF_EVENTS = MetricDesc(
 WRITE_FALLOFF_RATIO = MetricDesc(
     "ssd_disk_write_falloff_last_ratio",
     "Write throughput after the last falloff divided by the throughput before it (diskstats, "
-    "sampled every second).",
+    "sampled every second). A drop after which the throughput returned without a rest is no "
+    "falloff.",
     _DEVICE,
 )
 WRITE_FALLOFF_BURST = MetricDesc(

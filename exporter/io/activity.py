@@ -17,7 +17,7 @@ from exporter.io.accumulators import (
 )
 from exporter.io.baseline import DriveBaselines
 from exporter.io.drive import Drive
-from exporter.io.falloff_tracker import MUCH_BYTES, WriteFalloffTracker
+from exporter.io.falloff_tracker import WriteFalloffTracker
 from exporter.io.hangs.stall_counter import StallCounter
 from exporter.io.interval import DiskInterval, stalled_interval
 from exporter.io.slowdown import SlowdownEvidence
@@ -34,6 +34,7 @@ from exporter.io.verdict import (
     requests_are_slow,
     unsaturated_await_limit,
 )
+from exporter.io.write_falloff import MUCH_BYTES
 
 #: The exported verdict is the one that lasted longest in this window, in seconds. So a short
 #: disturbance of a second does not change it.

@@ -1,29 +1,55 @@
 """Detects falloffs: throughput drops during a long write although the writer did not change.
 
 Causes are a full write cache, garbage collection, heat and a slow link. A falloff is visible only
-if a writer saturates the device until its cache is full. A restore, a bulk load or an ALTER TABLE
-does so; normal InnoDB load rarely does. Samples should be at most 5 seconds apart, because a cache
-can be full after 16 seconds. Do not use this module for rotational drives and RAID volumes: their
-throughput also drops on inner tracks and because of the controller's cache.
+if a writer asks for more than the drive can write after its cache is full. A restore, a bulk load
+or an ALTER TABLE does so; normal InnoDB load rarely does. Samples should be at most 5 seconds
+apart, because a cache can be full after 16 seconds. Do not use this module for rotational drives
+and RAID volumes: their throughput also drops on inner tracks and because of the controller's cache.
 
-A burst is a write that saturates the device, with pauses shorter than 30 seconds. The reference is
-the throughput at the start of a burst. A falloff is confirmed when the throughput stays below 67 %
-of the reference for 15 seconds. `WriteFalloffRules` can change these values.
+The throughput is compared with that of the half minute before. When it drops, the first seconds
+after the drop show whether the drive has become slower: as many writes as before are in flight,
+they have the same size, fewer of them complete, and no other requests began. This must last for 15
+seconds. What begins later, such as a backup, does not matter. If the throughput returns without a
+rest, the drop was a disturbance, and the falloff is withdrawn.
+
+A drop that takes more than a few seconds is gradual. It is visible only in comparison with the best
+half minute of the burst. A burst is a long write, with pauses shorter than 30 seconds.
 
 `falloff_tracker` counts the falloffs and determines their cause. This module uses no files, no
 clock and no logs.
 """
 
 import math
+from collections import deque
 from dataclasses import dataclass
 
 from exporter.config.disk_rules import WriteFalloffRules
+from exporter.io.falloff_load import Load, Sample, Window, first_seconds, last_seconds, slow_load
 from exporter.io.interval import DiskInterval
 
+#: A write of this many bytes per second is a long write, even if it does not saturate the device.
+#: A cache takes 200 MB/s and more.
+MUCH_BYTES = 50_000_000
+
+#: A drop may begin with an interval that is slow only in part, as a share of the reference.
+_PARTLY_SLOW, _NEARLY_FAST = 0.8, 0.85
+#: Fewer writes in flight than this share mean that the writer asks for less.
+_LEAST_IN_FLIGHT = 0.8
+#: The mean size of the missing writes, as a multiple of the mean size before.
+_LOST_SIZE = 0.6, 8.0
 #: So few more reads, flushes and discards per second never explain a drop of the throughput.
 _OTHERS_PER_SECOND = 5.0
-
-#: If the first slow interval was fast for less than this time, the drop was in the one before it.
+#: A drop is sudden if this share of it, on a logarithmic scale, takes a few seconds.
+_SUDDEN_SHARE = 0.6
+#: The throughput has returned if it is this share of the reference for this time in seconds.
+_RETURNED_RATIO, _RETURNED_SECONDS = 0.75, 5.0
+#: A drop to a throughput that the burst already had for a moment is part of its usual variation.
+_USUAL_RATIO = 0.85
+#: A pause of this length in seconds is a rest, in which the drive may empty its cache.
+_REST_SECONDS = 3.0
+#: Before a burst, a load with a smaller busy ratio and a quarter of its throughput is light.
+_LIGHT_BUSY_RATIO, _LIGHT_SHARE = 0.5, 0.25
+#: An interval that was fast for less than this time is slow.
 _FEW_SECONDS = 0.3
 
 
@@ -49,112 +75,75 @@ class WriteFalloff:
 
 
 @dataclass(slots=True)
-class _Writes:
-    """The sums of the writes of several intervals."""
+class _Drop:
+    """A drop that is not confirmed yet.
 
-    seconds: float = 0.0
-    written_bytes: int = 0
-    writes: int = 0
-    write_seconds: float = 0.0
-    others: int = 0
-
-    def add(self, disk: DiskInterval) -> None:
-        self.seconds += disk.seconds
-        self.written_bytes += disk.written_bytes
-        self.writes += disk.writes
-        self.write_seconds += disk.write_seconds
-        self.others += disk.reads + disk.flushes + disk.discards
-
-    @property
-    def bytes_per_second(self) -> float:
-        return self.written_bytes / self.seconds
-
-    @property
-    def bytes_per_write(self) -> float:
-        return self.written_bytes / self.writes
-
-    @property
-    def await_seconds(self) -> float:
-        return self.write_seconds / self.writes
-
-
-@dataclass(slots=True)
-class _SlowRun(_Writes):
-    """Consecutive intervals with slow throughput.
-
-    before_bytes: the bytes that were written in the burst before the first of these intervals.
-    first: the first of these intervals.
-    last_fast: the interval before them, and the bytes before it, if it was fast only in part.
-    is_after_gap: True if the first of these intervals is a gap.
+    before: the load before it. others: the other requests per second in the seconds before it.
+    step: the throughput in the seconds before it; None if it is compared with the best of the
+        burst, and therefore gradual.
+    last_fast: the interval before the first slow one, if it was fast only in part.
+    after: the intervals since then.
     """
 
-    before_bytes: int = 0
-    first: DiskInterval | None = None
-    last_fast: tuple[int, DiskInterval] | None = None
-    is_after_gap: bool = False
-
-    @property
-    def lasting_seconds(self) -> float:
-        """How long the throughput was low for certain: it may have fallen late in a gap."""
-        if self.is_after_gap and self.first is not None:
-            return self.seconds - self.first.seconds
-        return self.seconds
+    before: Load
+    others: float
+    step: float | None
+    last_fast: Sample | None
+    after: list[Sample]
 
 
 class WriteFalloffDetector:
     """Detects falloffs in the intervals of one device.
 
     is_open: True while a burst is in progress. While it is False, the caller may skip intervals
-        whose busy ratio is below that of the rules.
-    before_bytes_per_second: the throughput in the seconds before the burst. The caller sets it.
-    begin_bytes: the bytes of the interval in which the burst began, if that was not yet a
-        saturating write. The caller sets it.
+        whose busy ratio is below that of the rules and that write less than `MUCH_BYTES`.
     is_slow: True if a falloff was detected in this burst and the last interval was still slow.
+    withdrawn: the number of falloffs after which the throughput returned without a rest.
     """
 
     __slots__ = (
+        "_at",
+        "_best",
         "_bytes",
-        "_first",
-        "_first_bytes",
-        "_first_seconds",
-        "_last_fast",
-        "_limit",
-        "_middle_seconds",
-        "_recovery_limit",
-        "_reference",
+        "_drop",
+        "_falloff",
+        "_lowest",
+        "_paused_seconds",
+        "_recent",
         "_rules",
-        "_saturated_at",
-        "_slow",
-        "before_bytes_per_second",
-        "begin_bytes",
+        "_window",
         "is_open",
         "is_slow",
+        "withdrawn",
     )
 
     def __init__(self, rules: WriteFalloffRules) -> None:
         self._rules = rules
-        self._saturated_at = -math.inf
-        self._bytes = 0
-        self._limit = 0.0
-        self._slow: _SlowRun | None = None
-        self._last_fast: tuple[int, DiskInterval] | None = None
-        self._middle_seconds = 0.0
-        self.before_bytes_per_second = 0.0
-        self.begin_bytes = 0
-        self.is_open = False
+        self.withdrawn = 0
         self._reset()
+
+    def _reset(self) -> None:
+        self.is_open = self.is_slow = False
+        self._at = -math.inf
+        self._bytes = 0
+        self._paused_seconds = 0.0
+        self._window = Window()
+        self._recent: deque[Sample] = deque()
+        self._best: Load | None = None
+        self._drop: _Drop | None = None
+        self._falloff: WriteFalloff | None = None
+        self._lowest = math.inf
 
     def observe(
         self, now: float, disk: DiskInterval, *, is_gap: bool = False
     ) -> WriteFalloff | None:
         """Records an interval; returns the falloff that it confirms, else None.
 
-        A burst has at most one falloff.
+        A burst has at most one sudden falloff that is not withdrawn.
 
         now: the end of the interval in seconds of any monotonic clock.
         is_gap: the interval has missing samples. Its bytes count, and its mean shows no falloff.
         """
-        rules = self._rules
         written_bytes = disk.written_bytes
         if disk.stalled:
             # No request or only a part of them completes. This is not the speed of the drive, and
@@ -162,201 +151,201 @@ class WriteFalloffDetector:
             self.is_slow = False
             self._bytes += written_bytes if self.is_open else 0
             return None
-        if disk.busy_ratio < rules.busy_ratio or self._is_mostly_reads(disk):
+        is_saturated = disk.busy_ratio >= self._rules.busy_ratio and disk.writes > 0
+        if not is_saturated and written_bytes < MUCH_BYTES * disk.seconds:
             if self.is_open:
                 self._pause(now, disk)
             return None
-        if now - disk.seconds - self._saturated_at >= rules.rest_seconds and self.is_open:
-            self._reset()
-        if not self.is_open:
-            self.is_open = True
-            self._bytes = self.begin_bytes
-        self._saturated_at = now
-        before_bytes = self._bytes
+        self._open(now, disk)
+        sample = Sample(self._bytes, disk, is_gap=is_gap)
         self._bytes += written_bytes
-        reference = self._reference
-        if reference is None:
-            return self._build_reference(before_bytes, disk, is_gap=is_gap)
-        if self._recovery_limit is not None:
-            self.is_slow = written_bytes <= self._recovery_limit * disk.seconds
-            return None
-        if self._slow is not None or written_bytes <= self._limit * disk.seconds:
-            return self._compare(before_bytes, disk, reference, is_gap=is_gap)
-        self._extend_reference(before_bytes, disk, reference, is_gap=is_gap)
+        if self._falloff is not None:
+            self._follow(sample, self._falloff)
+            if self._falloff is None or self._falloff.is_sudden:
+                return None
+        return self._compare(sample)
+
+    def _open(self, now: float, disk: DiskInterval) -> None:
+        """Begins a burst, or goes on with it."""
+        if now - disk.seconds - self._at >= self._rules.rest_seconds:
+            self._reset()
+        if self._paused_seconds >= _REST_SECONDS:
+            self._falloff = None
+        if self._window.samples and self._falloff is None:
+            last = self._window.samples[-1]
+            most = _LIGHT_SHARE * disk.written_bytes / disk.seconds
+            if last.disk.busy_ratio < _LIGHT_BUSY_RATIO and last.bytes_per_second < most:
+                # A light load before the burst leaves the drive time to empty its cache.
+                self._reset()
+        self.is_open, self._at, self._paused_seconds = True, now, 0.0
+
+    def _compare(self, sample: Sample) -> WriteFalloff | None:
+        """Compares an interval with those before it."""
+        drop = self._drop
+        if drop is None or drop.step is None:
+            # A sudden drop may begin during a gradual one.
+            sudden = self._sudden_drop(sample)
+            if sudden is not None:
+                self._drop = sudden
+                return None
+            self._extend(sample)
+        if drop is not None:
+            return self._confirm(sample, drop)
+        self._drop = self._gradual_drop(sample)
         return None
 
-    def _is_mostly_reads(self, disk: DiskInterval) -> bool:
-        read_bytes = disk.read_bytes
-        if not read_bytes or self._reference is not None:
-            return False
-        return read_bytes >= self._rules.read_share * (read_bytes + disk.written_bytes)
-
-    def _extend_reference(
-        self, before_bytes: int, disk: DiskInterval, reference: _Writes, *, is_gap: bool
-    ) -> None:
-        """Records an interval that is not slow."""
-        rules, written_bytes = self._rules, disk.written_bytes
-        expected = reference.bytes_per_second * disk.seconds
-        is_near = written_bytes >= rules.near_ratio * expected
-        self._last_fast = None if is_near else (before_bytes, disk)
-        if is_near:
-            self._middle_seconds = 0.0
-        elif not is_gap:
-            self._middle_seconds += disk.seconds
-        if (
-            reference.seconds < rules.reference_most_seconds
-            and abs(written_bytes - expected) <= rules.reference_ratio * expected
-        ):
-            reference.add(disk)
-            self._limit = rules.falloff_ratio * reference.bytes_per_second
-
-    def _reset(self) -> None:
-        self.is_open = self.is_slow = False
-        self._bytes = self._first_bytes = 0
-        self._first: list[tuple[int, DiskInterval, tuple[int, DiskInterval] | None]] = []
-        self._first_seconds = self._middle_seconds = 0.0
-        self._reference: _Writes | None = None
-        self._slow = self._last_fast = None
-        self._recovery_limit: float | None = None
-
     def _pause(self, now: float, disk: DiskInterval) -> None:
-        """Records an interval of the burst that is not a saturating write.
+        """Records an interval of the burst that writes little.
 
         Its bytes are counted, because they also fill the write cache.
         """
-        if now - self._saturated_at >= self._rules.rest_seconds:
+        if now - self._at >= self._rules.rest_seconds:
             self._reset()
             return
         self._bytes += disk.written_bytes
-        self._slow = self._last_fast = None
+        self._paused_seconds += disk.seconds
+        self._drop = None
         self.is_slow = False
+        if self._paused_seconds >= _REST_SECONDS:
+            self._window = Window()
 
-    def _build_reference(
-        self, before_bytes: int, disk: DiskInterval, *, is_gap: bool
-    ) -> WriteFalloff | None:
-        rules = self._rules
-        if is_gap:
-            # The cache may have become full in it, so its mean is not the speed of the cache.
-            self._last_fast = before_bytes, disk
+    def _extend(self, sample: Sample) -> None:
+        window, best = self._window, self._best
+        window.append(sample)
+        if window.is_enough() and (best is None or window.bytes_per_second > best.bytes_per_second):
+            self._best = window.usual()
+
+    def _sudden_drop(self, sample: Sample) -> _Drop | None:
+        """Returns the drop that begins with this interval; None if it is not slow."""
+        window, speed = self._window, sample.bytes_per_second
+        # The first condition is a shortcut: nothing is computed for nearly all intervals.
+        if speed > _PARTLY_SLOW * window.fastest or not window.is_enough():
             return None
-        self._first.append((before_bytes, disk, self._last_fast))
-        self._last_fast = None
-        self._first_seconds += disk.seconds
-        self._first_bytes += disk.written_bytes
-        is_enough = (
-            self._first_bytes >= rules.reference_bytes
-            or self._first_seconds >= rules.reference_seconds
+        before = window.usual()
+        if speed > _PARTLY_SLOW * before.bytes_per_second:
+            return None
+        recent = list(window.samples)
+        last = recent[-1]
+        is_partly_slow = last.bytes_per_second < _NEARLY_FAST * before.bytes_per_second
+        fast = recent[:-1] if is_partly_slow and len(recent) > 1 else recent
+        return _Drop(
+            before,
+            Load(last_seconds(recent)).others,
+            Load(last_seconds(fast)).bytes_per_second,
+            last if is_partly_slow else None,
+            [sample],
         )
-        if len(self._first) < rules.reference_samples or not is_enough:
-            return None
-        first, self._first, self._first_seconds, self._first_bytes = self._first, [], 0.0, 0
-        self._reference = reference = _reference_writes([sample for _, sample, _ in first], rules)
-        if reference is None:
-            return None
-        self._limit = rules.falloff_ratio * reference.bytes_per_second
-        # A small cache may be full before the reference is complete, so the first intervals are
-        # compared too.
-        for before, sample, self._last_fast in first:
-            if falloff := self._compare(before, sample, reference):
-                return falloff
-        return None
 
-    def _compare(
-        self, before_bytes: int, disk: DiskInterval, reference: _Writes, *, is_gap: bool = False
-    ) -> WriteFalloff | None:
-        rules, limit, slow = self._rules, self._limit, self._slow
-        if slow is None:
-            if disk.written_bytes > limit * disk.seconds:
-                return None
-            slow = self._slow = _SlowRun(
-                before_bytes=before_bytes,
-                first=disk,
-                last_fast=self._last_fast,
-                is_after_gap=is_gap,
-            )
-            self._last_fast = None
-        slow.add(disk)
-        if slow.written_bytes > limit * slow.seconds:
-            self._slow = None
+    def _gradual_drop(self, sample: Sample) -> _Drop | None:
+        best = self._best
+        if (
+            best is None
+            or self._falloff is not None
+            or sample.bytes_per_second > self._rules.falloff_ratio * best.bytes_per_second
+        ):
             return None
-        if slow.lasting_seconds < rules.lasting_seconds or not slow.writes:
+        return _Drop(best, best.others, None, None, [sample])
+
+    def _confirm(self, sample: Sample, drop: _Drop) -> WriteFalloff | None:
+        rules, after, fast = self._rules, drop.after, drop.before.bytes_per_second
+        after.append(sample)
+        slow = slow_load(after)
+        last_two = Load(after[-2:]) if len(after) > 2 else Load(after[-1:])
+        is_fast = last_two.bytes_per_second > _NEARLY_FAST * fast
+        if is_fast or slow.bytes_per_second > rules.falloff_ratio * fast:
+            if drop.step is not None:
+                # Without the last two, which have recovered.
+                some = (Load(after[n : n + 3]) for n in range(len(after) - 4))
+                self._lowest = min([self._lowest, *(load.bytes_per_second for load in some)])
+            self._end_drop(drop)
             return None
-        if not _is_same_load(slow, reference, rules):
+        seconds = math.fsum(each.disk.seconds for each in after)
+        # The throughput may have fallen late in a gap.
+        if seconds - after[0].disk.seconds * after[0].is_gap < rules.lasting_seconds:
             return None
-        if self.before_bytes_per_second >= rules.before_ratio * reference.bytes_per_second:
+        falloff = self._judge(drop, slow)
+        if falloff is None:
+            if seconds >= 2 * rules.lasting_seconds:
+                self._end_drop(drop)
             return None
-        is_sudden = self._middle_seconds <= rules.sudden_seconds
-        falloff = _falloff(slow, reference, is_sudden=is_sudden)
-        self._slow = None
-        # The device counts as slow until its throughput is halfway back to the reference.
-        self._recovery_limit = (
-            falloff.sustained_bytes_per_second + falloff.burst_bytes_per_second
-        ) / 2
+        self._end_drop(drop)
+        self._falloff = falloff
+        self._recent = deque(after[-1:])
         self.is_slow = True
         return falloff
 
+    def _end_drop(self, drop: _Drop) -> None:
+        """Lets the load since a sudden drop be the one with which later intervals are compared."""
+        self._drop = None
+        if drop.step is not None:
+            for sample in drop.after:
+                self._extend(sample)
 
-def _reference_writes(first: list[DiskInterval], rules: WriteFalloffRules) -> _Writes | None:
-    """Returns the sums of the fast intervals; None if they contain no writes.
+    def _judge(self, drop: _Drop, slow: Load) -> WriteFalloff | None:
+        """Returns the falloff, if the drive and not the load has changed."""
+        first = first_seconds(drop.after[1:])
+        fast, sustained = drop.before.bytes_per_second, slow.bytes_per_second
+        if not _is_same_load(drop, Load(first), self._rules):
+            return None
+        if sustained > _USUAL_RATIO * self._lowest:
+            return None
+        is_sudden = False
+        if drop.step is not None and sustained > 0:
+            step = math.log(drop.step / max(Load(first[:3]).bytes_per_second, 1.0))
+            is_sudden = step >= _SUDDEN_SHARE * math.log(fast / sustained)
+        if not is_sudden and self._falloff is not None:
+            return None
+        return WriteFalloff(int(_burst_bytes(drop, fast, sustained)), fast, sustained, is_sudden)
 
-    An interval is fast if its throughput is at least `falloff_ratio` times the 75th percentile.
-    Slower intervals are left out: on a fast drive with a small cache, the cache may be full within
-    the first three intervals. Intervals with another request size than most are left out, too: the
-    first interval may also contain the load before the burst.
-    """
-    speeds = sorted(disk.written_bytes / disk.seconds for disk in first)
-    position = 0.75 * (len(speeds) - 1)
-    low, part = int(position), position % 1
-    high = min(low + 1, len(speeds) - 1)
-    min_speed = rules.falloff_ratio * (speeds[low] * (1 - part) + speeds[high] * part)
-    sizes = sorted(disk.written_bytes / disk.writes for disk in first if disk.writes)
-    usual_size = sizes[len(sizes) // 2] if sizes else 0.0
-    fast = _Writes()
-    for disk in first:
-        size_change = abs(disk.written_bytes - usual_size * disk.writes)
-        if (
-            disk.written_bytes >= min_speed * disk.seconds
-            and size_change <= rules.size_ratio * usual_size * disk.writes
-        ):
-            fast.add(disk)
-    return fast if fast.writes and fast.written_bytes else None
+    def _follow(self, sample: Sample, falloff: WriteFalloff) -> None:
+        """Records an interval after a falloff: the drive is still slow, or has recovered."""
+        fast, sustained = falloff.burst_bytes_per_second, falloff.sustained_bytes_per_second
+        # The device counts as slow until its throughput is halfway back.
+        self.is_slow = sample.bytes_per_second <= (fast + sustained) / 2
+        recent = self._recent
+        recent.append(sample)
+        seconds = math.fsum(each.disk.seconds for each in recent)
+        while seconds - recent[0].disk.seconds >= _RETURNED_SECONDS:
+            seconds -= recent.popleft().disk.seconds
+        speed = sum(each.disk.written_bytes for each in recent) / seconds
+        if seconds >= _RETURNED_SECONDS - 1 and speed >= _RETURNED_RATIO * fast:
+            self.withdrawn += falloff.is_sudden
+            self._lowest = min(self._lowest, sustained)
+            self._falloff, self._window = None, Window(recent)
 
 
-def _is_same_load(slow: _SlowRun, reference: _Writes, rules: WriteFalloffRules) -> bool:
+def _is_same_load(drop: _Drop, first: Load, rules: WriteFalloffRules) -> bool:
     """Returns True if the drive became slower, and neither the writer nor other requests changed.
 
-    If the await has not grown, the writer became slower and not the drive.
+    first: the load of the first seconds after the drop.
     """
-    if abs(slow.bytes_per_write / reference.bytes_per_write - 1) > rules.size_ratio:
+    before = drop.before
+    fast = before.bytes_per_second
+    if first.bytes_per_second > rules.falloff_ratio * fast or first.busy_ratio < rules.busy_ratio:
         return False
-    others = rules.other_factor * reference.others + rules.other_share * reference.writes
-    if slow.others / slow.seconds > others / reference.seconds + _OTHERS_PER_SECOND:
+    # Fewer writes complete, although as many are in flight, and those that are missing had the
+    # usual size.
+    if not 0 < first.writes < before.writes:
         return False
-    return slow.await_seconds > rules.await_factor * reference.await_seconds
+    if first.in_flight < _LEAST_IN_FLIGHT * before.in_flight:
+        return False
+    lost_size = (fast - first.bytes_per_second) / (before.writes - first.writes)
+    least, most = (factor * fast / before.writes for factor in _LOST_SIZE)
+    others = rules.other_factor * drop.others + rules.other_share * before.writes
+    return least <= lost_size <= most and first.others <= others + _OTHERS_PER_SECOND
 
 
-def _falloff(slow: _SlowRun, reference: _Writes, *, is_sudden: bool) -> WriteFalloff:
-    """Returns the falloff between the reference and the slow intervals.
+def _burst_bytes(drop: _Drop, fast: float, sustained: float) -> float:
+    """Returns the bytes of the burst before the drop.
 
-    The throughput dropped at an unknown time within the first slow interval, or within a long one
-    before it. That time is computed from the bytes of the interval, so that only the bytes before
-    the drop count for the burst.
+    The throughput dropped at an unknown time within one of the first slow intervals, or in the one
+    before them. That time is computed from the bytes of the interval.
     """
-    fast, sustained = reference.bytes_per_second, slow.bytes_per_second
-    burst_bytes = float(slow.before_bytes)
-    if (first := slow.first) is not None and slow.seconds > first.seconds:
-        later_seconds = slow.seconds - first.seconds
-        later = (slow.written_bytes - first.written_bytes) / later_seconds
-        sustained = min(sustained, later)
-        seconds = _fast_seconds(first, fast, sustained)
-        burst_bytes += seconds * fast
-        if slow.last_fast is not None and seconds < _FEW_SECONDS:
-            before_bytes, last = slow.last_fast
-            burst_bytes = before_bytes + _fast_seconds(last, fast, sustained) * fast
-    return WriteFalloff(int(burst_bytes), fast, sustained, is_sudden)
-
-
-def _fast_seconds(disk: DiskInterval, fast: float, sustained: float) -> float:
-    """Returns how long the throughput in an interval was `fast`, before it was `sustained`."""
-    seconds = (disk.written_bytes - sustained * disk.seconds) / (fast - sustained)
-    return min(max(seconds, 0.0), disk.seconds)
+    first = drop.after[0]
+    burst_bytes = first.before_bytes + first.fast_seconds(fast, sustained) * fast
+    some = drop.after[:2] if drop.last_fast is None else [drop.last_fast, *drop.after[:2]]
+    for sample in some:
+        seconds = sample.fast_seconds(fast, sustained)
+        if seconds >= _FEW_SECONDS or sample is drop.last_fast:
+            burst_bytes = sample.before_bytes + seconds * fast
+    return burst_bytes

@@ -13,6 +13,7 @@ PURE = (
     *("hangs/partial_hang", "hangs/single_hang", "hangs/stall_counter"),
     "verdict",
     "write_falloff",
+    "falloff_load",
     "falloff_tracker",
     "slowdown",
     "drive",

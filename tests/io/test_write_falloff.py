@@ -121,6 +121,41 @@ def test_a_gradual_decline_is_a_falloff() -> None:
     """`slowdown_verdict` decides whether the cause is heat."""
     (found,) = events(ramp(540, 150, 20), [Work(120)], 1.0, 1)
     assert found.ratio <= RULES.falloff_ratio
+    assert not found.is_sudden
+
+
+def test_a_writer_that_asks_for_a_part_of_the_speed_shows_the_end_of_the_cache() -> None:
+    """The device is not saturated before, and has a long queue afterwards."""
+    for seed in range(HISTORIES):
+        (found,) = events(steps(540, (8.5, 112)), [Work(120, wants=250)], 1.0, seed)
+        assert pytest.approx(8.5, abs=0.5) == found.burst_bytes / GB
+
+
+def test_what_begins_after_the_drop_does_not_hide_a_falloff() -> None:
+    (fast,), (slow,) = seconds(1, 600), seconds(1, 120)
+    backup = slow._replace(reads=2_000, read_bytes=1 << 30, read_seconds=4.0)
+    samples = [*[fast] * 10, *[slow] * 5, *[backup] * 20]
+    (told,) = [event for event in observed(WriteFalloffDetector(RULES), samples) if event]
+    assert pytest.approx(6e9, rel=1e-3) == told.burst_bytes
+
+
+def test_reads_that_begin_with_the_drop_explain_it() -> None:
+    (fast,), (slow,) = seconds(1, 600), seconds(1, 120)
+    backup = slow._replace(reads=2_000, read_bytes=1 << 30, read_seconds=4.0)
+    burst = WriteFalloffDetector(RULES)
+    assert [None] * 70 == list(observed(burst, [*[fast] * 10, *[backup] * 60]))
+
+
+def test_a_drop_that_returns_without_a_rest_is_withdrawn() -> None:
+    """A patrol read or a power cap takes half a minute. The next one is not reported again."""
+    seen = activity()
+    work(seen, *[FAST_SECOND] * 10, *[SLOW_SECOND] * 30)
+    assert seen.falloffs is not None
+    assert (1, 0) == (seen.falloffs.events, seen.falloffs.withdrawn)
+    assert seen.falloffs.last is not None
+    work(seen, *[FAST_SECOND] * 10, *[SLOW_SECOND] * 30, since=40)
+    assert (1, 1) == (seen.falloffs.events, seen.falloffs.withdrawn)
+    assert seen.falloffs.last is None
 
 
 def seconds(
@@ -346,12 +381,14 @@ def test_skipping_less_busy_seconds_makes_no_difference() -> None:
     assert not activity_after_rest().burst.is_open
 
 
-def test_a_write_that_did_not_saturate_the_drive_before_is_not_located() -> None:
-    """Its bytes fill the cache too, so the bytes since the drive was saturated are too few."""
+def test_the_bytes_of_a_write_that_did_not_saturate_the_drive_before_count() -> None:
+    """They fill the cache too."""
     seen = activity()
     below = FAST_SECOND._replace(busy_ratio=0.85, written_bytes=FAST_SECOND.written_bytes * 8 // 10)
     work(seen, *[below] * 60, *CLIFF, since=100)
-    assert 0 == falloff_events(seen)
+    assert seen.falloffs is not None
+    assert seen.falloffs.last is not None
+    assert pytest.approx((60 * 400 + 10 * 500) << 20) == seen.falloffs.last.burst_bytes
 
 
 def test_a_light_load_before_a_write_does_not_hide_its_falloff() -> None:
