@@ -204,14 +204,14 @@ def _poll_problems(drive: WatchedDrive) -> Iterator[Problem]:
     elif drive.is_stuck:
         yield Problem(
             _silent_status(drive),
-            "it does not answer: smartctl hangs in the kernel and cannot be ended",
+            "it does not answer SMART commands: smartctl hangs in the kernel and cannot be ended",
             "Copy its data elsewhere while it can be read. A restart of the host ends smartctl.",
         )
     elif drive.never_answered:
         yield Problem(Status.UNKNOWN, f"no drive has ever answered here{why}")
     elif drive.is_lost:
         since = "no longer answers" if drive.last_success_unix_time else "does not answer"
-        yield Problem(_silent_status(drive), f"it {since}{why}", _CHECK_CABLE)
+        yield Problem(_silent_status(drive), f"it {since} SMART commands{why}", _CHECK_CABLE)
     elif drive.health is None:
         yield Problem(Status.UNKNOWN, drive.message or "it has not been polled yet")
     elif drive.health.unreadable:

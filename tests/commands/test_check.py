@@ -257,15 +257,15 @@ def test_a_drive_that_was_not_polled_yet_is_unknown() -> None:
         ),
         (
             {"is_stuck": True},
-            "it does not answer: smartctl hangs in the kernel and cannot be ended",
+            "it does not answer SMART commands: smartctl hangs in the kernel and cannot be ended",
         ),
         (
             {"last_success_unix_time": 1.8e9, "message": "no answer within 30 s"},
-            "it no longer answers: no answer within 30 s",
+            "it no longer answers SMART commands: no answer within 30 s",
         ),
         (
             {"up": False, "polls": {"timed_out": 1}, "is_known": True},
-            "it does not answer",
+            "it does not answer SMART commands",
         ),
     ],
     ids=["missing", "stuck", "silent of late", "silent from the first"],
@@ -280,13 +280,13 @@ def test_a_missing_drive_is_critical_and_one_that_does_not_answer_a_warning(
 def test_a_drive_behind_a_controller_that_does_not_answer_is_critical() -> None:
     """The kernel does not list it, so nothing else would report that it is gone."""
     said = found(None, label="bus/0:megaraid,3", polls={"no_answer": 1}, message="No such device")
-    assert [(Status.CRITICAL, "it does not answer: No such device")] == said
+    assert [(Status.CRITICAL, "it does not answer SMART commands: No such device")] == said
 
 
 @pytest.mark.parametrize("result", ["no_answer", "killed", "unreadable", "timed_out"])
 def test_a_known_drive_is_reported_at_the_first_failed_poll(result: str) -> None:
     said = found(None, polls={result: 1}, message="No such device")
-    assert [(Status.WARNING, "it does not answer: No such device")] == said
+    assert [(Status.WARNING, "it does not answer SMART commands: No such device")] == said
 
 
 @pytest.mark.parametrize("result", ["no_answer", "killed", "unreadable", "timed_out"])
@@ -297,7 +297,7 @@ def test_an_address_where_no_drive_has_ever_answered_is_no_failure(result: str) 
 
 def test_a_drive_that_was_due_and_not_polled_in_time_is_reported() -> None:
     said = found(None, polls={}, message="not within 40 s")
-    assert [(Status.WARNING, "it does not answer: not within 40 s")] == said
+    assert [(Status.WARNING, "it does not answer SMART commands: not within 40 s")] == said
 
 
 def test_missing_rights_of_smartctl_are_no_drive_failure() -> None:

@@ -131,7 +131,7 @@ def test_drives_that_fail_after_their_first_answer_are_down_until_they_answer_ag
             fault(units.drives, node)
         page = faulty(units)
         assert 1 == page.value("ssd_collector_success", collector="smart")
-        assert_each_fault_is_reported(units, "it no longer answers: ")
+        assert_each_fault_is_reported(units, "it no longer answers SMART commands: ")
         story = expect_not_answering(Story((before, 5), (page, _MINUTES)), units)
 
         for node in FAULTS:
