@@ -23,7 +23,7 @@ _FAST_RATIO = 0.75
 _SIZE_RATIO = 0.3
 
 
-class Sample:
+class BurstInterval:
     """An interval of a burst.
 
     before_bytes: the bytes of the burst before it.
@@ -54,7 +54,7 @@ class Load:
 
     __slots__ = ("busy_ratio", "bytes_per_second", "in_flight", "others", "writes")
 
-    def __init__(self, samples: Iterable[Sample]) -> None:
+    def __init__(self, samples: Iterable[BurstInterval]) -> None:
         disks = [sample.disk for sample in samples]
         seconds = math.fsum(disk.seconds for disk in disks)
         self.bytes_per_second = sum(disk.written_bytes for disk in disks) / seconds
@@ -67,18 +67,19 @@ class Load:
 class Window:
     """The last intervals before a drop.
 
-    fastest: the largest throughput of one of them. bytes_per_second: their mean throughput.
+    fastest: the largest throughput of one of them.
     """
 
     __slots__ = ("_seconds", "_written_bytes", "fastest", "samples")
 
-    def __init__(self, samples: Iterable[Sample] = ()) -> None:
-        self.samples: deque[Sample] = deque()
+    def __init__(self, samples: Iterable[BurstInterval] = ()) -> None:
+        self.samples: deque[BurstInterval] = deque()
         self._seconds, self._written_bytes, self.fastest = 0.0, 0, 0.0
         for sample in samples:
             self.append(sample)
 
-    def append(self, sample: Sample) -> None:
+    def append(self, sample: BurstInterval) -> None:
+        """Adds an interval, and removes those that are too old."""
         samples = self.samples
         samples.append(sample)
         self._seconds += sample.disk.seconds
@@ -96,6 +97,7 @@ class Window:
 
     @property
     def bytes_per_second(self) -> float:
+        """Returns the mean throughput of these intervals."""
         return self._written_bytes / self._seconds
 
     def is_enough(self) -> bool:
@@ -128,7 +130,7 @@ class Window:
         return Load(some or self.samples)
 
 
-def slow_load(after: Sequence[Sample]) -> Load:
+def slow_load(after: Sequence[BurstInterval]) -> Load:
     """Returns the load of the intervals since a drop that were slow from their begin.
 
     One of the first two may be slow only in part, and so may one with missing samples.
@@ -140,18 +142,20 @@ def slow_load(after: Sequence[Sample]) -> Load:
     return Load(some) if some else slow
 
 
-def first_seconds(samples: Sequence[Sample]) -> list[Sample]:
+def first_seconds(samples: Sequence[BurstInterval]) -> list[BurstInterval]:
     """Returns the first seconds of these intervals, at least two intervals if there are as many."""
     return _until(samples, _AFTER_SECONDS, 2)
 
 
-def last_seconds(samples: Sequence[Sample]) -> list[Sample]:
+def last_seconds(samples: Sequence[BurstInterval]) -> list[BurstInterval]:
     """Returns the last seconds of these intervals, the last one first; at least one interval."""
     return _until(samples[::-1], _BEFORE_SECONDS, 1)
 
 
-def _until(samples: Sequence[Sample], most_seconds: float, least: int) -> list[Sample]:
-    some: list[Sample] = []
+def _until(
+    samples: Sequence[BurstInterval], most_seconds: float, least: int
+) -> list[BurstInterval]:
+    some: list[BurstInterval] = []
     seconds = 0.0
     for sample in samples:
         some.append(sample)

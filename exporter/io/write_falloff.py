@@ -24,7 +24,14 @@ from collections import deque
 from dataclasses import dataclass
 
 from exporter.config.disk_rules import WriteFalloffRules
-from exporter.io.falloff_load import Load, Sample, Window, first_seconds, last_seconds, slow_load
+from exporter.io.falloff_load import (
+    Load,
+    BurstInterval,
+    Window,
+    first_seconds,
+    last_seconds,
+    slow_load,
+)
 from exporter.io.interval import DiskInterval
 
 #: A write of this many bytes per second is a long write, even if it does not saturate the device.
@@ -88,8 +95,8 @@ class _Drop:
     before: Load
     others: float
     step: float | None
-    last_fast: Sample | None
-    after: list[Sample]
+    last_fast: BurstInterval | None
+    after: list[BurstInterval]
 
 
 class WriteFalloffDetector:
@@ -128,7 +135,7 @@ class WriteFalloffDetector:
         self._bytes = 0
         self._paused_seconds = 0.0
         self._window = Window()
-        self._recent: deque[Sample] = deque()
+        self._recent: deque[BurstInterval] = deque()
         self._best: Load | None = None
         self._drop: _Drop | None = None
         self._falloff: WriteFalloff | None = None
@@ -157,7 +164,7 @@ class WriteFalloffDetector:
                 self._pause(now, disk)
             return None
         self._open(now, disk)
-        sample = Sample(self._bytes, disk, is_gap=is_gap)
+        sample = BurstInterval(self._bytes, disk, is_gap=is_gap)
         self._bytes += written_bytes
         if self._falloff is not None:
             self._follow(sample, self._falloff)
@@ -179,7 +186,7 @@ class WriteFalloffDetector:
                 self._reset()
         self.is_open, self._at, self._paused_seconds = True, now, 0.0
 
-    def _compare(self, sample: Sample) -> WriteFalloff | None:
+    def _compare(self, sample: BurstInterval) -> WriteFalloff | None:
         """Compares an interval with those before it."""
         drop = self._drop
         if drop is None or drop.step is None:
@@ -209,13 +216,13 @@ class WriteFalloffDetector:
         if self._paused_seconds >= _REST_SECONDS:
             self._window = Window()
 
-    def _extend(self, sample: Sample) -> None:
+    def _extend(self, sample: BurstInterval) -> None:
         window, best = self._window, self._best
         window.append(sample)
-        if window.is_enough() and (best is None or window.bytes_per_second > best.bytes_per_second):
+        if (best is None or window.bytes_per_second > best.bytes_per_second) and window.is_enough():
             self._best = window.usual()
 
-    def _sudden_drop(self, sample: Sample) -> _Drop | None:
+    def _sudden_drop(self, sample: BurstInterval) -> _Drop | None:
         """Returns the drop that begins with this interval; None if it is not slow."""
         window, speed = self._window, sample.bytes_per_second
         # The first condition is a shortcut: nothing is computed for nearly all intervals.
@@ -236,7 +243,7 @@ class WriteFalloffDetector:
             [sample],
         )
 
-    def _gradual_drop(self, sample: Sample) -> _Drop | None:
+    def _gradual_drop(self, sample: BurstInterval) -> _Drop | None:
         best = self._best
         if (
             best is None
@@ -246,7 +253,7 @@ class WriteFalloffDetector:
             return None
         return _Drop(best, best.others, None, None, [sample])
 
-    def _confirm(self, sample: Sample, drop: _Drop) -> WriteFalloff | None:
+    def _confirm(self, sample: BurstInterval, drop: _Drop) -> WriteFalloff | None:
         rules, after, fast = self._rules, drop.after, drop.before.bytes_per_second
         after.append(sample)
         slow = slow_load(after)
@@ -297,7 +304,7 @@ class WriteFalloffDetector:
             return None
         return WriteFalloff(int(_burst_bytes(drop, fast, sustained)), fast, sustained, is_sudden)
 
-    def _follow(self, sample: Sample, falloff: WriteFalloff) -> None:
+    def _follow(self, sample: BurstInterval, falloff: WriteFalloff) -> None:
         """Records an interval after a falloff: the drive is still slow, or has recovered."""
         fast, sustained = falloff.burst_bytes_per_second, falloff.sustained_bytes_per_second
         # The device counts as slow until its throughput is halfway back.
