@@ -25,8 +25,8 @@ from dataclasses import dataclass
 
 from exporter.config.disk_rules import WriteFalloffRules
 from exporter.io.falloff_load import (
-    Load,
     BurstInterval,
+    Load,
     Window,
     first_seconds,
     last_seconds,
