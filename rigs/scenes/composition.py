@@ -386,8 +386,7 @@ def _outcome(
     falloffs = host.activity.falloffs
     assert falloffs is not None
     wrong = len(events) - len(used)
-    # The rules of main withdraw nothing.
-    withdrawn = min(getattr(falloffs, "withdrawn", 0), wrong)
+    withdrawn = min(falloffs.withdrawn, wrong)
     false = 0 if explained else wrong - withdrawn
     error = None
     if host.fills and falloffs.last is not None and falloffs.events == 1 and 0 in used:
