@@ -226,10 +226,10 @@ class WriteFalloffDetector:
         """Returns the drop that begins with this interval; None if it is not slow."""
         window, speed = self._window, sample.bytes_per_second
         # The first condition is a shortcut: nothing is computed for nearly all intervals.
-        if speed > _PARTLY_SLOW * window.fastest or not window.is_enough():
+        if speed >= _PARTLY_SLOW * window.fastest or not window.is_enough():
             return None
         before = window.usual()
-        if speed > _PARTLY_SLOW * before.bytes_per_second:
+        if speed >= _PARTLY_SLOW * before.bytes_per_second:
             return None
         recent = list(window.samples)
         last = recent[-1]
@@ -248,7 +248,7 @@ class WriteFalloffDetector:
         if (
             best is None
             or self._falloff is not None
-            or sample.bytes_per_second > self._rules.falloff_ratio * best.bytes_per_second
+            or sample.bytes_per_second >= self._rules.falloff_ratio * best.bytes_per_second
         ):
             return None
         return _Drop(best, best.others, None, None, [sample])
@@ -297,7 +297,7 @@ class WriteFalloffDetector:
         if sustained > _USUAL_RATIO * self._lowest:
             return None
         is_sudden = False
-        if drop.step is not None and sustained > 0:
+        if drop.step and sustained > 0:
             step = math.log(drop.step / max(Load(first[:3]).bytes_per_second, 1.0))
             is_sudden = step >= _SUDDEN_SHARE * math.log(fast / sustained)
         if not is_sudden and self._falloff is not None:

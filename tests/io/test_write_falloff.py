@@ -567,3 +567,10 @@ def test_the_drive_temperature_is_compared_with_its_first_limit() -> None:
             None, replace(health, temperature_warning_celsius=None)
         ).warning_celsius
     )
+
+
+def test_writes_of_no_bytes_are_no_falloff() -> None:
+    (one,) = seconds(1, 600)
+    empty = one._replace(written_bytes=0)
+    burst = WriteFalloffDetector(RULES)
+    assert [None] * 60 == list(observed(burst, [*[empty] * 20, *[empty._replace(writes=9)] * 40]))
