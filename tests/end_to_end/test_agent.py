@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 
+import psutil
 import pytest
 
 import exporter
@@ -524,14 +525,18 @@ def test_a_smartctl_that_must_not_be_killed_survives_a_reload_and_is_not_started
 
 
 def smartctl_processes(drives: MadeUpDrives, drive: str) -> list[int]:
-    """Returns the numbers of the processes that query a drive, whoever started them."""
-    found = []
-    for process in Path("/proc").iterdir():
-        with suppress(OSError):
-            argv = (process / "cmdline").read_bytes().split(b"\0")
-            if drives.stand_in.program.encode() in argv[:2] and f"/dev/{drive}".encode() in argv:
-                found.append(int(process.name))
-    return found
+    """Returns the numbers of the processes that query a drive, whoever started them.
+
+    A child that the stand-in's shell has forked has the shell's name until it runs `sleep`. It is
+    no second smartctl.
+    """
+    parents = {}
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            argv = process.cmdline()
+            if drives.stand_in.program in argv[:2] and f"/dev/{drive}" in argv:
+                parents[process.pid] = process.ppid()
+    return [number for number, parent in parents.items() if parent not in parents]
 
 
 #: Runs on after SIGTERM. The shell keeps the name of the program, as smartctl does.
