@@ -299,7 +299,9 @@ class _Threads:
         verdicts = monitor.sampler.verdicts()
         disks = monitor.survey.identities()
         monitor.compare_latencies(drives)
-        monitor.events.observe(self._clock.wall(), disks, drives, verdicts, now)
+        wall = self._clock.wall()
+        monitor.events.observe(wall, disks, drives, verdicts, now)
+        monitor.problem_times.observe(wall, drives)
         for level, line in self._journal.observe(now, disks, drives, verdicts):
             log.log(level, "%s", line)
 

@@ -31,6 +31,7 @@ from exporter.runtime.clock import Clock
 from exporter.runtime.collector_status import CollectorStatus
 from exporter.runtime.errors import Parsed
 from exporter.runtime.kept_copy import KeptCopies
+from exporter.smart.problem_times import ProblemTimes
 
 if TYPE_CHECKING:
     from exporter.drives.health import DriveHealth
@@ -59,6 +60,7 @@ class Monitor:
 
     Attributes:
     events: what happened to each drive in the last year.
+    problem_times: when each problem of a drive was found first.
     io_history: the I/O of each drive per minute; None without a state directory, or if the settings
         disable it.
     services: the I/O of systemd services and containers, refreshed by `refresh_services`.
@@ -89,6 +91,7 @@ class Monitor:
         self._baselines = Baselines(settings.rules.baseline, state.get("baselines"))
         self.versions: tuple[str, ...] = ("",) * 5
         self.events = drive_events.DriveEvents(state.get("events"))
+        self.problem_times = ProblemTimes(state.get("problems"))
         self.settings = settings
         self.kept_copies = KeptCopies(state_directory)
         self.collector_status = CollectorStatus(clock)
@@ -272,6 +275,7 @@ class Monitor:
                 "events": self.events.to_state(),
                 **self.sampler.cpu.to_state(self._boot_id, at_end=at_end),
                 "inventory": inventory,
+                "problems": self.problem_times.to_state(),
                 "probe": self.probe.to_state() if self.probe else self._saved_probe,
                 "roles": self.survey.roles_to_state(),
             }

@@ -212,9 +212,14 @@ class RecentActivity(_Columns):
         self._is_sampled[slot] = is_sampled
 
 
+def verdict_of(status: int) -> Verdict:
+    """Returns the verdict of a status byte."""
+    return VERDICTS[status & _VERDICT_BITS]
+
+
 def verdicts(statuses: bytes) -> Iterator[Verdict]:
     """Yields the verdict of each status byte."""
-    return (VERDICTS[status & _VERDICT_BITS] for status in statuses)
+    return map(verdict_of, statuses)
 
 
 def counted(statuses: bytes, bit: int) -> int:

@@ -23,6 +23,7 @@ from exporter.runtime.clock import Clock
 from exporter.runtime.collector_status import CollectorStatus
 from exporter.runtime.errors import Parsed
 from exporter.runtime.kept_copy import KeptCopies
+from exporter.smart.problem_times import ProblemTimes
 
 if TYPE_CHECKING:
     from exporter.drives.nvme_logs.slow_place import SlowPlaces
@@ -64,6 +65,7 @@ class Sources(Protocol):
     survey: TopologySurvey
     services: ServiceWatch
     events: DriveEvents
+    problem_times: ProblemTimes
     io_history: "IoHistory | None"
     kept_copies: KeptCopies
     health: "HealthMonitor | None"

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from exporter.io.drive_now import DriveNow
-from exporter.io.recent_activity import VERDICTS
+from exporter.io.recent_activity import verdict_of
 from exporter.io.services import OTHER, ServiceRate
 from exporter.io.verdict import Verdict
-from exporter.pages.page_texts import capitalized, clock
+from exporter.pages.page_texts import capitalized, clock, time_or_day
 from exporter.pages.views import DriveFacts, DriveView, Todo
 from exporter.smart.drive_labels import natural_order
 from exporter.smart.drive_problems import INVALID_LOG_ACTION, Status
@@ -79,6 +79,7 @@ def judged(
     *,
     has_mysql: bool = False,
     at: float = 0.0,
+    began: float | None = None,
     slow: "SlowPlaces | None" = None,
 ) -> DriveView:
     """Returns the drive with its status and its tasks for the operator.
@@ -86,7 +87,8 @@ def judged(
     window_seconds: the time that the samples of `now` cover.
     has_mysql: True if a MySQL server is known that stores data on a drive of the host. As in the
         alerts, a bottleneck of another drive is then a warning.
-    at: the Unix time of the last sample; 0 if unknown. Then no task says since when.
+    at: the Unix time; 0 if unknown. Then no problem of the health says since when.
+    began: when the bottleneck began; the result of `began_at`.
     slow: where slow requests of the drive spent their time; None if unknown.
     """
     todos = [
@@ -99,10 +101,10 @@ def judged(
                 window_seconds,
                 services,
                 most=Status.WARNING if has_mysql and not facts.carries_mysql else Status.CRITICAL,
-                since=began_text(now, window_seconds, at) if at else "",
+                since=_since_text(began),
             )
         ),
-        *_health(facts),
+        *_health(facts, at),
     ]
     todos.sort(key=lambda todo: -todo.status.urgency)
     return DriveView(facts, now, _status(facts, todos), _merged(todos), services, slow)
@@ -202,21 +204,23 @@ def _merged(todos: Sequence[Todo]) -> tuple[Todo, ...]:
     return (replace(first, text=text, action=" ".join(actions[:_MOST_ACTIONS])),)
 
 
-def _health(facts: DriveFacts) -> Iterator[Todo]:
+def _health(facts: DriveFacts, at: float) -> Iterator[Todo]:
     for problem in facts.problems:
         is_invalid = problem.text == _invalid_log(facts)
         if problem.status is Status.UNKNOWN and not is_invalid:
             continue
+        found = facts.problem_times.get(problem.topic)
+        seen = f"Seen since {time_or_day(found, at)}." if found is not None and at else ""
         action = problem.action or (INVALID_LOG_ACTION if is_invalid else "")
         if facts.is_missing:
             name = facts.serial or facts.name
-            lead, text = "Missing.", "The kernel does not list it any more."
+            lead, text = "Missing.", f"The kernel does not list it any more. {seen}".rstrip()
             action = f"{action} If it was removed: `ssd-exporter forget {name}`"
             yield Todo(problem.status, facts.name, lead, text, action)
         else:
             text = capitalized(problem.text).replace(" C;", " °C;")
             text = f"{text} °C." if text.endswith(" C") else f"{text}."
-            yield Todo(problem.status, facts.name, text.replace(" C °C.", " °C."), "", action)
+            yield Todo(problem.status, facts.name, text.replace(" C °C.", " °C."), seen, action)
 
 
 def _invalid_log(facts: DriveFacts) -> str:
@@ -266,25 +270,30 @@ def _bottleneck(
     )
 
 
-def began_text(now: DriveNow, window_seconds: float, at: float) -> str:
-    """Returns since when the current bottleneck lasts; empty if the last samples do not show it.
+def began_at(now: DriveNow, window_seconds: float, at: float) -> float | None:
+    """Returns the Unix time at which the bottleneck began. Its cause may have changed since then.
 
+    0 means before the oldest sample, and None that the last samples show no bottleneck.
     Interruptions of less than ten samples do not count: the verdict is that of ten seconds.
 
     at: the Unix time of the last sample.
     """
-    code = VERDICTS.index(now.verdict)
     place = begin = len(now.statuses)
     while place and begin - place < _MOST_GAP:
         place -= 1
-        if now.statuses[place] & 15 == code:
+        if verdict_of(now.statuses[place]) is not Verdict.NONE:
             begin = place
     if begin == len(now.statuses):
-        return ""
+        return None
     if not begin:
-        return "It began before the charts do."
-    seconds = (len(now.statuses) - begin) * window_seconds / len(now.statuses)
-    return f"Since {clock(at - seconds)}."
+        return 0.0
+    return at - (len(now.statuses) - begin) * window_seconds / len(now.statuses)
+
+
+def _since_text(began: float | None) -> str:
+    if began is None:
+        return ""
+    return f"Since {clock(began)}." if began else "It began before the charts do."
 
 
 def _culprit(services: Sequence[ServiceRate]) -> str:

@@ -129,6 +129,12 @@ def clock(unix_time: float) -> str:
     return time.strftime("%H:%M:%S", time.localtime(unix_time))
 
 
+def time_or_day(unix_time: float, now: float) -> str:
+    """Returns a local time of today, such as ``10:02``, or the date of an earlier day."""
+    date = day(unix_time)
+    return clock(unix_time)[:5] if date == day(now) else date
+
+
 def word(number: int) -> str:
     """Returns a number as text: a word up to twelve, and digits above."""
     return _WORDS[number] if 0 <= number < len(_WORDS) else str(number)

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 #: minute at most, mounts and roles with a survey.
 _FACTS_SECONDS = 5.0
 
+#: Two times of the begin of a bottleneck that differ by less are the same, in seconds.
+_SAME_BEGIN_SECONDS = 3.0
+
 #: The number of samples before the page says that the agent is missing. At a start, the first
 #: heartbeat arrives within seconds.
 _AGENT_SAMPLES = 20
@@ -60,6 +63,7 @@ class SnapshotReader:
         self._name = kernel.host_name(procfs) or os.uname().nodename or "localhost"
         self._system = os_release.read(sources.settings.path.rootfs)
         self._facts: tuple[float, dict[str, DriveFacts]] = (float("-inf"), {})
+        self._begins: dict[str, float | None] = {}
 
     def read(self) -> HostView:
         """Returns the values of the host and its drives."""
@@ -84,6 +88,7 @@ class SnapshotReader:
                 sources.services.rates.get(name, ()),
                 has_mysql=has_mysql,
                 at=at,
+                began=self._began(name, drives_now.get(name), window_seconds, at),
                 slow=slow.get(name),
             )
             for name, each in facts.items()
@@ -122,7 +127,12 @@ class SnapshotReader:
         drives = health.watched() if health else []
         with self._sources.sampler.flushed():
             activities = dict(self._sources.sampler.activities)
-        facts = drive_facts(activities, self._sources.survey.topology, drives)
+        facts = {
+            name: each
+            if each.smart is None
+            else replace(each, problem_times=self._sources.problem_times.of(each.smart))
+            for name, each in drive_facts(activities, self._sources.survey.topology, drives).items()
+        }
         self._facts = now, facts
         return facts
 
@@ -140,6 +150,21 @@ class SnapshotReader:
             write_limit=unsaturated_await_limit(rules, kind, write_base),
             worst_await=max((value for value in maxima if value is not None), default=None),
         )
+
+    def _began(
+        self, name: str, now: DriveNow | None, window_seconds: float, at: float
+    ) -> float | None:
+        """Returns when the bottleneck of a drive began; see `judgement.began_at`.
+
+        The samples are not taken at whole seconds. So that each page shows the same time, a time
+        that was found before is returned again.
+        """
+        began = None if now is None else judgement.began_at(now, window_seconds, at)
+        before = self._begins.get(name)
+        if began and before and abs(began - before) < _SAME_BEGIN_SECONDS:
+            began = before
+        self._begins[name] = began
+        return began
 
     def _own_todos(self) -> Iterator[Todo]:
         sources = self._sources

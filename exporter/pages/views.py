@@ -1,7 +1,7 @@
 """The values that the pages show. Each record is a snapshot; None means unknown."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from exporter.config.drive_class import DriveClass
@@ -42,6 +42,8 @@ class DriveFacts:
     smart: the state of the drive's SMART data; None if no poll knows the drive.
     problems: the problems that `check` lists, most urgent first, including those of the status
         UNKNOWN.
+    problem_times: when the problems were found first, as Unix times keyed by topic. The topic of a
+        problem that was found just now may be missing.
     model, serial, firmware: empty if unknown.
     transport: the type of the connection, such as nvme or sata; empty if unknown.
     link_bytes_per_second, link_max_bytes_per_second: the speed of the link now and at most.
@@ -54,6 +56,7 @@ class DriveFacts:
     kind: DriveClass | None = None
     smart: WatchedDrive | None = None
     problems: tuple[Problem, ...] = ()
+    problem_times: Mapping[str, float] = field(default_factory=dict)
     model: str = ""
     serial: str = ""
     firmware: str = ""

@@ -75,11 +75,14 @@ class Problem:
     status: the severity.
     text: a sentence or phrase for people, in which "it" is the drive.
     action: what to do, as a sentence for people; empty if `text` says it.
+    topic: what the problem is about. It stays the same while numbers in `text` change, and differs
+        between the problems of a drive. Empty if it does not matter when the problem began.
     """
 
     status: Status
     text: str
     action: str = ""
+    topic: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,18 +203,21 @@ def _poll_problems(drive: WatchedDrive) -> Iterator[Problem]:
             Status.CRITICAL,
             f"it is missing; if it was removed: ssd-exporter forget {name}",
             "Check its slot and cable.",
+            "missing",
         )
     elif drive.is_stuck:
         yield Problem(
             _silent_status(drive),
             "it does not answer SMART commands: smartctl hangs in the kernel and cannot be ended",
             "Copy its data elsewhere while it can be read. A restart of the host ends smartctl.",
+            "silent",
         )
     elif drive.never_answered:
         yield Problem(Status.UNKNOWN, f"no drive has ever answered here{why}")
     elif drive.is_lost:
         since = "no longer answers" if drive.last_success_unix_time else "does not answer"
-        yield Problem(_silent_status(drive), f"it {since} SMART commands{why}", _CHECK_CABLE)
+        text = f"it {since} SMART commands{why}"
+        yield Problem(_silent_status(drive), text, _CHECK_CABLE, "silent")
     elif drive.health is None:
         yield Problem(Status.UNKNOWN, drive.message or "it has not been polled yet")
     elif drive.health.unreadable:
@@ -241,18 +247,20 @@ def _expected_failures(drive: WatchedDrive, thresholds: CheckThresholds) -> Iter
                 Status.CRITICAL if is_near else Status.WARNING,
                 f"its rated endurance is used up in {span(low, high)} at this load",
                 _ORDER,
+                "wear-out",
             )
     for issue in drive.firmware_issues:
         yield _firmware_problem(issue, thresholds)
 
 
 def _firmware_problem(issue: FirmwareIssue, thresholds: CheckThresholds) -> Problem:
-    text = f"firmware defect {issue.name}: {issue.advice}"
+    text, topic = f"firmware defect {issue.name}: {issue.advice}", f"firmware {issue.name}"
     if issue.hours_left is None:
-        return Problem(Status.WARNING, text)
+        return Problem(Status.WARNING, text, topic=topic)
     left = issue.hours_left * _HOUR
     text += f" ({span(left, left)} left)" if left else " (the time is over)"
-    return Problem(Status.CRITICAL if left < thresholds.firmware_seconds else Status.WARNING, text)
+    is_near = left < thresholds.firmware_seconds
+    return Problem(Status.CRITICAL if is_near else Status.WARNING, text, topic=topic)
 
 
 def _reported_failures(health: DriveHealth) -> Iterator[Problem]:
@@ -260,18 +268,20 @@ def _reported_failures(health: DriveHealth) -> Iterator[Problem]:
     warnings = [name for name, is_set in health.critical_warnings.items() if is_set]
     cause = failure_cause(health)
     if cause is FailureCause.WORN_OUT:
-        yield Problem(Status.WARNING, worn_out_text(health), _ORDER_SOON)
+        yield Problem(Status.WARNING, worn_out_text(health), _ORDER_SOON, "wear")
     elif cause is FailureCause.FAILING:
         texts = [text for name, text in _CRITICAL_WARNINGS.items() if name in warnings]
         for text in texts or ["it reports that it is failing (SMART self-assessment)"]:
-            yield Problem(Status.CRITICAL, text, _REPLACE_NOW)
+            yield Problem(Status.CRITICAL, text, _REPLACE_NOW, text)
     if "temperature" in warnings or cause is FailureCause.TEMPERATURE:
-        yield Problem(Status.WARNING, "it reports a temperature outside its limits", _CHECK_COOLING)
+        text = "it reports a temperature outside its limits"
+        yield Problem(Status.WARNING, text, _CHECK_COOLING, "reported temperature")
     if health.plp_healthy is False and "volatile_backup" not in warnings:
         yield Problem(
             Status.WARNING,
             "the check of its power-loss protection has failed",
             "Replace the drive. Until then a power failure can lose writes that it has confirmed.",
+            "power-loss protection",
         )
     for row in health.attributes:
         if row.failed == "now" and not (cause is FailureCause.WORN_OUT and is_wear(row)):
@@ -281,16 +291,17 @@ def _reported_failures(health: DriveHealth) -> Iterator[Problem]:
             Status.WARNING,
             "its last self-test failed",
             "Make a backup, and run a long self-test. Replace the drive if that fails too.",
+            "self-test",
         )
 
 
 def _failed_attribute(row: AtaAttribute, health: DriveHealth) -> Problem:
     text = f"attribute {row.id} {row.name} has reached its failure threshold"
     if is_temperature(row):
-        return Problem(Status.WARNING, text, _CHECK_COOLING)
+        return Problem(Status.WARNING, text, _CHECK_COOLING, text)
     if row.prefailure and (has_errors(health) or not is_wear(row)):
-        return Problem(Status.CRITICAL, text, _REPLACE_NOW)
-    return Problem(Status.WARNING, text, _ORDER)
+        return Problem(Status.CRITICAL, text, _REPLACE_NOW, text)
+    return Problem(Status.WARNING, text, _ORDER, text)
 
 
 def _wear_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
@@ -306,7 +317,7 @@ def _wear_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iterator
         if is_guess:
             text += " (guessed from the name of an attribute)"
         is_worn = endurance.used_ratio >= thresholds.endurance_critical_ratio and not is_guess
-        yield Problem(Status.WARNING, text, _ORDER_SOON if is_worn else _ORDER)
+        yield Problem(Status.WARNING, text, _ORDER_SOON if is_worn else _ORDER, "wear")
     spare, limit = health.spare_ratio, health.spare_threshold_ratio
     # With a limit of 100 %, even a new drive would be critical. Such a limit is ignored.
     if spare is not None and limit is not None and limit < 1:
@@ -314,9 +325,9 @@ def _wear_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iterator
         left = f"at most {percent(spare)}" if health.spare_step_ratio else percent(spare)
         text = f"{left} of its spare blocks are left; its limit is {percent(limit)}"
         if spare <= limit:
-            yield Problem(Status.CRITICAL, text, _REPLACE_NOW)
+            yield Problem(Status.CRITICAL, text, _REPLACE_NOW, "spare")
         elif (least - limit) / (1 - limit) <= thresholds.spare_margin_ratio:
-            yield Problem(Status.WARNING, text, _ORDER)
+            yield Problem(Status.WARNING, text, _ORDER, "spare")
 
 
 def _temperature_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
@@ -326,14 +337,14 @@ def _temperature_problems(health: DriveHealth, thresholds: CheckThresholds) -> I
     critical, warning = health.temperature_critical_celsius, health.temperature_warning_celsius
     if critical is not None and celsius >= critical:
         text = f"{celsius:.0f} C; its critical limit is {critical:.0f} C"
-        yield Problem(Status.CRITICAL, text, _CHECK_COOLING)
+        yield Problem(Status.CRITICAL, text, _CHECK_COOLING, "temperature")
     elif warning is not None and celsius >= warning:
         text = f"{celsius:.0f} C; its warning limit is {warning:.0f} C"
-        yield Problem(Status.WARNING, text, _CHECK_COOLING)
+        yield Problem(Status.WARNING, text, _CHECK_COOLING, "temperature")
     elif critical is warning is None and celsius >= thresholds.temperature_celsius:
         limit = thresholds.temperature_celsius
         text = f"{celsius:.0f} C; the warning threshold is {limit:.0f} C"
-        yield Problem(Status.WARNING, text, _CHECK_COOLING)
+        yield Problem(Status.WARNING, text, _CHECK_COOLING, "temperature")
 
 
 def _log_page_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
@@ -342,14 +353,13 @@ def _log_page_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iter
         return
     values = health.logs.values
     if values.thermal_throttling_level or values.thermal_throttling_percent:
-        yield Problem(
-            Status.WARNING, "it is too hot and reduces its own speed (throttling)", _CHECK_COOLING
-        )
+        text = "it is too hot and reduces its own speed (throttling)"
+        yield Problem(Status.WARNING, text, _CHECK_COOLING, "throttling")
     capacitor = values.capacitor_health_percent
     # Below 1 % the protection itself is reported as failed.
     if capacitor is not None and 0.01 <= capacitor / 100 < thresholds.capacitor_ratio:
         text = f"the capacitor of its power-loss protection is at {capacitor} % of a new one"
-        yield Problem(Status.WARNING, text, _ORDER)
+        yield Problem(Status.WARNING, text, _ORDER, "capacitor")
 
 
 def _error_counts(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
@@ -358,10 +368,12 @@ def _error_counts(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[
             Status.WARNING,
             f"uncorrectable errors (lifetime): {health.media_errors}",
             "Make a backup. Replace the drive if the number grows.",
+            "uncorrectable errors",
         )
     if health.pending_sectors is not None and health.pending_sectors >= thresholds.pending_sectors:
         yield Problem(
             Status.WARNING,
             f"unreadable sectors (pending): {health.pending_sectors}",
             "Make a backup. Replace the drive if the number grows.",
+            "pending sectors",
         )

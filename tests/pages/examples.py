@@ -197,7 +197,12 @@ def host(
     )
     has_mysql = any(each.carries_mysql for each, _, _ in drives)
     views = judgement.in_order(
-        judgement.judged(each, its, float(samples), services, has_mysql=has_mysql, at=at)
+        judgement.judged(
+            *(each, its, float(samples), services),
+            has_mysql=has_mysql,
+            at=at,
+            began=None if its is None else judgement.began_at(its, float(samples), at),
+        )
         for each, its, services in drives
     )
     todos = sorted(

@@ -21,6 +21,7 @@ from exporter.drives.watched_drive import WatchedDrive
 from exporter.families import smart_families
 from exporter.families.desc import MetricDesc
 from exporter.io.drive_events import DriveEvent, EventKind
+from exporter.io.recent_activity import VERDICTS
 from exporter.io.services import ServiceRate
 from exporter.io.verdict import Verdict
 from exporter.pages import judgement, live_site
@@ -433,5 +434,28 @@ def test_an_event_of_another_year_or_of_a_wrong_clock_has_no_lane() -> None:
 def test_a_bottleneck_says_since_when(spans: tuple[tuple[int, int], ...], expected: str) -> None:
     load = examples.Load(40, 20, 0.3, 0.5, Verdict.DEVICE, spans)
     now = examples.columns(load, 3, 300)
-    (todo,) = judgement.judged(facts("nvme0n1"), now, 300.0, at=examples.AT).todos
+    began = judgement.began_at(now, 300.0, examples.AT)
+    (todo,) = judgement.judged(facts("nvme0n1"), now, 300.0, began=began).todos
     assert todo.text.endswith(expected)
+
+
+def test_a_bottleneck_whose_cause_becomes_known_later_has_begun_before() -> None:
+    load = examples.Load(40, 20, 0.3, 0.5, Verdict.DEVICE, ((112, 0),))
+    now = examples.columns(load, 3, 300)
+    code = VERDICTS.index(Verdict.THERMAL)
+    statuses = now.statuses[:-20] + bytes(code for _ in range(20))
+    later = replace(now, verdict=Verdict.THERMAL, statuses=statuses)
+    began = judgement.began_at(later, 300.0, examples.AT)
+    assert judgement.began_at(now, 300.0, examples.AT) == began == examples.AT - 112
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [(examples.AT - 3600, "Seen since 09:02."), (examples.AT - 3 * DAY, "Seen since 19 Nov 2026.")],
+)
+def test_a_problem_of_the_health_says_since_when(at: float, expected: str) -> None:
+    worn = facts("nvme0n1", drive("nvme0n1", examples.health(0.93)), problem_times={"wear": at})
+    (todo,) = judgement.judged(worn, None, 300.0, at=examples.AT).todos
+    assert (todo.lead, todo.text) == ("93 % of its rated endurance is used.", expected)
+    (todo,) = judgement.judged(replace(worn, problem_times={}), None, 300.0, at=examples.AT).todos
+    assert not todo.text
