@@ -42,7 +42,7 @@ IO_ROW = Row(
         timeline(
             "Time saturated or stalled",
             "Share of time. Saturated: slow with a full queue while tasks wait. Stalled: requests "
-            "are in flight and none completes.",
+            "in flight hang, all or some of them.",
             "percentunit",
             Query(q.rate(q.of_drive("ssd_disk_saturated_seconds_total")), f"saturated {DRIVE}"),
             Query(

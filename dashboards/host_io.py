@@ -50,7 +50,7 @@ def _verdict() -> tuple[Panel, ...]:
         ),
         value(
             "Stalled",
-            "Seconds of the last 2 minutes in which requests were in flight and none completed: "
+            "Seconds of the last 2 minutes in which requests in flight hung, all or some of them: "
             "the drive or controller hangs. See the kernel log.",
             "s",
             Query(f"increase({stalled}[2m])"),
@@ -111,7 +111,7 @@ def _verdict() -> tuple[Panel, ...]:
         ),
         timeline(
             "Time saturated and stalled, by drive",
-            "Saturated: slow with a full queue. Stalled: requests in flight and none completes. "
+            "Saturated: slow with a full queue. Stalled: requests in flight hang, all or some. "
             "More than a few stalled seconds mean that the drive or controller hangs.",
             "percentunit",
             Query(

@@ -307,7 +307,7 @@ def _load() -> Iterator[Reason]:
     yield Reason(
         "SSDDiskStalled",
         CRITICAL,
-        "requests hang: none completes",
+        "requests hang",
         "See the kernel log. Drive or controller hangs.",
         f"increase({stalled}[2m]) > {t.ALERTS['disk_stalled_seconds']:g}",
         has_serial=False,

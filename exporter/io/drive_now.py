@@ -20,7 +20,7 @@ class DriveNow:
     busy_ratio, queue_depth: as in `DiskInterval`.
     worst_await: the largest await of a second in the last minute, in seconds.
     saturated_seconds, stalled_seconds: of the last samples.
-    is_stalled: True if requests were in flight in the last sample and none completed.
+    is_stalled: True if requests hung in the last sample, all in flight or some of them.
     peak_bytes, peak_await: the highest rate, in bytes per second, and the longest await of a
         sample, in seconds, of the last samples.
     is_probed: True if a probe ran on the drive in the last sample.

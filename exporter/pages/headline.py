@@ -32,7 +32,7 @@ def sentence(drives: Sequence[DriveView]) -> str:
         return "No drive is monitored. Check --collector.disk.device-include."
     limited = [drive for drive in in_order(drives) if drive.verdict is not Verdict.NONE]
     parts = [
-        f"{drive.name} completes no requests"
+        f"requests of {drive.name} hang"
         if drive.now is not None and is_stalled(drive.now)
         else _SENTENCES[drive.verdict].format(name=drive.name)
         for drive in limited[:2]

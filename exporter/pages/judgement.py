@@ -66,7 +66,7 @@ _LEADS = {
     Verdict.UNKNOWN: "Slow, cause unknown",
 }
 
-_STALLED_LEAD = "It completes no requests."
+_STALLED_LEAD = "Its requests hang."
 #: The leads of all tasks that are about a bottleneck.
 BOTTLENECK_LEADS = {_STALLED_LEAD, *(f"{lead}." for lead in _LEADS.values())}
 
@@ -147,7 +147,7 @@ def why(drive: DriveView, window: str) -> str:
     factor = now.worst_factor or 0.0
     slower = f"; requests take {factor:.0f} times as long as usual" if factor >= 1.5 else ""
     if now.verdict is Verdict.DEVICE and is_stalled(now):
-        return "Requests are in flight, and none completes."
+        return "Requests in flight hang."
     reasons = {
         Verdict.DEVICE: f"It is busy all the time and its queue is full{slower}.",
         Verdict.THROTTLED: "Its throughput is constant: the provider of the volume limits it.",
@@ -188,7 +188,7 @@ def _status(facts: DriveFacts, todos: Sequence[Todo]) -> Status:
 
 
 def is_stalled(now: DriveNow) -> bool:
-    """Returns True if no request of the drive has completed for some seconds."""
+    """Returns True if requests of the drive, all or some of them, have hung for some seconds."""
     return now.is_stalled and now.stalled_seconds >= _STALLED_SECONDS
 
 
@@ -244,7 +244,7 @@ def _bottleneck(
             most,
             facts.name,
             _STALLED_LEAD,
-            f"It was stalled for {now.stalled_seconds:.0f} of the last {window_seconds:.0f} s."
+            f"Requests hung for {now.stalled_seconds:.0f} of the last {window_seconds:.0f} s."
             f" {since}".rstrip(),
             "Read the kernel log: `journalctl -k`. Check its slot and cable.",
         )
@@ -258,7 +258,7 @@ def _bottleneck(
         if saturated >= 1:
             text = f"Saturated for {saturated:.0f} of the last {window_seconds:.0f} s."
         elif stalled >= 1:
-            text = f"No request completed for {stalled:.0f} of the last {window_seconds:.0f} s."
+            text = f"Requests hung for {stalled:.0f} of the last {window_seconds:.0f} s."
         if facts.carries_mysql:
             text += " MySQL stores data on it."
     yield Todo(

@@ -271,6 +271,24 @@ def test_a_missing_agent_is_an_entry_of_the_list(tmp_path: Path) -> None:
     assert () == snapshots(its, alive).read().todos
 
 
+def test_all_pages_show_the_same_begin_of_a_bottleneck(tmp_path: Path) -> None:
+    """They are read at any time between two samples."""
+    its = running(tmp_path)
+    disk, texts = NEW, []
+    reader = snapshots(its)
+    its.clock.advance(0.5)
+    for second in range(30):
+        disk = grown(disk, **FULL)
+        its.disks(disk).waiting(0.5 * second)
+        for part in range(4):
+            (drive,) = reader.read().drives
+            texts += [todo.text.partition("Since ")[2] for todo in drive.todos]
+            its.clock.advance(0.2 if part < 3 else 0.0)
+        its.tick(0.4)
+    assert 60 < len(texts)
+    assert 1 == len(set(texts)), texts
+
+
 def test_the_heading_names_the_system(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/os-release").write_text('PRETTY_NAME="Debian <12>"')

@@ -280,7 +280,7 @@ def test_a_drive_that_completes_no_requests_is_critical() -> None:
     drives = [(facts("sda", roles=("mysql-data",)), now, ())]
     view = host("h", drives)
     assert view.drives[0].status is Status.CRITICAL
-    assert "MySQL waits for sda: the drive completes no requests." in view.sentence
+    assert "MySQL waits for sda: requests of the drive hang." in view.sentence
     assert "journalctl -k" in view.todos[0].action
     short = replace(now, stalled_seconds=1.0)
     assert judgement.judged(facts("sda"), short, 300.0).status is Status.WARNING
