@@ -140,6 +140,9 @@ class Monitor:
         self.latency = self._new_latency_watch()
         # In the order of COLLECTORS, and not in that of the configuration file.
         names = [name for name in COLLECTORS if is_enabled[name]]
+        if self.latency is None:
+            # It would have no samples. Its module is not loaded, because the memory is limited.
+            names = [name for name in names if name != "latency"]
         self._collectors = collectors.load(self, names)
         self._own = own_collector.new(self)
 
