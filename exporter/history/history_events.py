@@ -6,7 +6,7 @@ begins, and again when it ends.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from exporter.history.io_summary import IoSummary
@@ -115,13 +115,23 @@ class Bottlenecks:
         """Returns all bottlenecks that have not ended, as ended now. Call it at the end."""
         return [self._ended(identity) for identity in list(self._open)]
 
-    def lasting(self) -> list[HistoryEvent]:
-        """Returns the bottlenecks that last, with their seconds until now."""
-        return [known.event for known in list(self._open.values())]
+    def lasting(self, limited: Container[str]) -> list[HistoryEvent]:
+        """Returns the bottlenecks whose end is not recorded yet, with their seconds until now.
+
+        limited: the identities of the drives that have a bottleneck now. The bottleneck of another
+            drive has an end, which changes if it comes back within two minutes.
+        """
+        return [
+            known.event if identity in limited else _ended(known)
+            for identity, known in list(self._open.items())
+        ]
 
     def _ended(self, identity: str) -> HistoryEvent:
-        known = self._open.pop(identity)
-        return known.event._replace(end=float((known.last_minute + 1) * _MINUTE_SECONDS))
+        return _ended(self._open.pop(identity))
+
+
+def _ended(known: _Open) -> HistoryEvent:
+    return known.event._replace(end=float((known.last_minute + 1) * _MINUTE_SECONDS))
 
 
 def encoded_events(events: Sequence[HistoryEvent]) -> bytes:

@@ -19,10 +19,15 @@ from exporter.history.history_files import HistoryFiles
 from exporter.history.io_summary import IoSummary, Period, combined_period
 from exporter.history.minute_recorder import MinuteRecorder
 from exporter.io.drive_events import BOTTLENECKS, DriveEvents, EventKind
+from exporter.io.recent_activity import verdicts
 from exporter.io.sampler import Sampler
+from exporter.io.verdict import Verdict
 
 #: The number of events that stay in memory for the first page, so that it reads no disk.
 _NEWEST = 5
+
+#: A drive has a bottleneck now if one of this many last samples has one.
+_NOW_SAMPLES = 10
 
 _MINUTES_PER_HOUR = 60
 
@@ -120,22 +125,34 @@ class IoHistory:
         This may block on a disk. now: the Unix time.
         """
         with self._lock:
-            waiting = [*self._events, *self._bottlenecks.lasting()]
+            waiting = [*self._events, *self._lasting()]
         written = self._files.bodies(EVENTS, now)
         return decoded_events([*written, encoded_events(waiting)])
 
     def newest(self, now: float) -> list[HistoryEvent]:
         """Returns the last five events, the newest first. It reads no disk. now: the Unix time."""
         with self._lock:
-            found = {each.key: each for each in (*self._newest, *self._bottlenecks.lasting())}
+            found = {each.key: each for each in (*self._newest, *self._lasting())}
         past = (each for each in found.values() if each.at <= now)
         return sorted(past, key=lambda each: each.at)[: -_NEWEST - 1 : -1]
 
     def is_open(self, event: HistoryEvent) -> bool:
         """Returns True if a bottleneck lasts until now."""
-        return any(
-            (each.at, each.identity) == (event.at, event.identity)
-            for each in self._bottlenecks.lasting()
+        return any(each.key == event.key and each.end is None for each in self._lasting())
+
+    def _lasting(self) -> list[HistoryEvent]:
+        with self._sampler.flushed():
+            limited = {
+                each.drive.identity
+                for name, each in self._sampler.activities.items()
+                if self._is_limited(name)
+            }
+        return self._bottlenecks.lasting(limited)
+
+    def _is_limited(self, name: str) -> bool:
+        samples = self._sampler.recent.drive(name)
+        return samples is not None and any(
+            each is not Verdict.NONE for each in verdicts(samples.statuses(_NOW_SAMPLES))
         )
 
     def _observe(self, minute: int, drives: dict[str, IoSummary]) -> None:

@@ -15,7 +15,7 @@ from exporter.io.verdict import Verdict
 from exporter.pages.page_texts import capitalized, clock, time_or_day
 from exporter.pages.views import DriveFacts, DriveView, Todo
 from exporter.smart.drive_labels import natural_order
-from exporter.smart.drive_problems import INVALID_LOG_ACTION, Status
+from exporter.smart.drive_problems import INVALID_LOG_ACTION, Problem, Status
 
 if TYPE_CHECKING:
     from exporter.drives.nvme_logs.slow_place import SlowPlaces
@@ -36,6 +36,9 @@ _IDLE_RATIO = 0.02
 #: The largest number of actions in the line of a drive. Actions for less urgent problems are left
 #: out: they would contradict those for the most urgent ones.
 _MOST_ACTIONS = 2
+
+#: Problems that were found within this time in seconds say only once since when.
+_SAME_SECONDS = 60.0
 
 #: The longest interruption of a bottleneck, in samples.
 _MOST_GAP = 10
@@ -205,12 +208,13 @@ def _merged(todos: Sequence[Todo]) -> tuple[Todo, ...]:
 
 
 def _health(facts: DriveFacts, at: float) -> Iterator[Todo]:
-    for problem in facts.problems:
+    shown = [each for each in facts.problems if _is_shown(each, facts)]
+    times = [facts.problem_times.get(each.topic) if at else None for each in shown]
+    for problem, found, after in zip(shown, times, [*times, None][1:], strict=True):
+        # Of problems that were found at the same time, the last one says when.
+        is_told = found is not None and (after is None or abs(after - found) >= _SAME_SECONDS)
+        seen = f"Seen since {time_or_day(found or 0.0, at)}." if is_told else ""
         is_invalid = problem.text == _invalid_log(facts)
-        if problem.status is Status.UNKNOWN and not is_invalid:
-            continue
-        found = facts.problem_times.get(problem.topic)
-        seen = f"Seen since {time_or_day(found, at)}." if found is not None and at else ""
         action = problem.action or (INVALID_LOG_ACTION if is_invalid else "")
         if facts.is_missing:
             name = facts.serial or facts.name
@@ -221,6 +225,10 @@ def _health(facts: DriveFacts, at: float) -> Iterator[Todo]:
             text = capitalized(problem.text).replace(" C;", " °C;")
             text = f"{text} °C." if text.endswith(" C") else f"{text}."
             yield Todo(problem.status, facts.name, text.replace(" C °C.", " °C."), seen, action)
+
+
+def _is_shown(problem: Problem, facts: DriveFacts) -> bool:
+    return problem.status is not Status.UNKNOWN or problem.text == _invalid_log(facts)
 
 
 def _invalid_log(facts: DriveFacts) -> str:

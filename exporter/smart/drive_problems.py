@@ -270,8 +270,14 @@ def _reported_failures(health: DriveHealth) -> Iterator[Problem]:
     if cause is FailureCause.WORN_OUT:
         yield Problem(Status.WARNING, worn_out_text(health), _ORDER_SOON, "wear")
     elif cause is FailureCause.FAILING:
-        texts = [text for name, text in _CRITICAL_WARNINGS.items() if name in warnings]
-        for text in texts or ["it reports that it is failing (SMART self-assessment)"]:
+        texts = [
+            text
+            for name, text in _CRITICAL_WARNINGS.items()
+            if name in warnings and not (name == "spare" and _is_spare_used_up(health))
+        ]
+        if _CRITICAL_WARNINGS.keys().isdisjoint(warnings):
+            texts = ["it reports that it is failing (SMART self-assessment)"]
+        for text in texts:
             yield Problem(Status.CRITICAL, text, _REPLACE_NOW, text)
     if "temperature" in warnings or cause is FailureCause.TEMPERATURE:
         text = "it reports a temperature outside its limits"
@@ -324,10 +330,15 @@ def _wear_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iterator
         least = spare - health.spare_step_ratio
         left = f"at most {percent(spare)}" if health.spare_step_ratio else percent(spare)
         text = f"{left} of its spare blocks are left; its limit is {percent(limit)}"
-        if spare <= limit:
+        if _is_spare_used_up(health):
             yield Problem(Status.CRITICAL, text, _REPLACE_NOW, "spare")
         elif (least - limit) / (1 - limit) <= thresholds.spare_margin_ratio:
             yield Problem(Status.WARNING, text, _ORDER, "spare")
+
+
+def _is_spare_used_up(health: DriveHealth) -> bool:
+    spare, limit = health.spare_ratio, health.spare_threshold_ratio
+    return spare is not None and limit is not None and spare <= limit < 1
 
 
 def _temperature_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:

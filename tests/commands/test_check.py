@@ -115,6 +115,14 @@ def worn(used_ratio: float, source: EnduranceSource = EnduranceSource.ATA_DEVSTA
     return changed(endurance=Endurance(used_ratio, source))
 
 
+def test_used_up_spare_blocks_are_reported_once() -> None:
+    """The drive reports them by a bit of its critical warning, too."""
+    bits = {"spare": True, "read_only": True}
+    health = changed(healthy=False, critical_warnings=bits, spare_ratio=0.04)
+    texts = [each.text for each in problems(drive(health), CheckThresholds())]
+    assert ["it is read-only", "4 % of its spare blocks are left; its limit is 10 %"] == texts
+
+
 def test_good_drives_are_ok_in_one_line() -> None:
     assert "SSD OK - 1 drive" == summary([drive()])
     drives = [drive(label=name) for name in ("sda", "sdb", "sdc", "sdd")]

@@ -58,6 +58,21 @@ def test_a_bottleneck_that_lasts_has_no_end_yet_and_is_open(tmp_path: Path) -> N
     assert its.history.is_open(event)
 
 
+def test_a_bottleneck_that_is_over_now_has_an_end_although_it_is_not_recorded(
+    tmp_path: Path,
+) -> None:
+    its = SimulatedHost(tmp_path, ["sda"])
+    its.seconds(30 * 60, BUSY)
+    its.seconds(5 * 60 + 20, BUSY, ILL)
+    its.seconds(20, BUSY)
+    assert [("sda", 30, 35, "device")] == bottlenecks(its)
+    newest = its.history.newest(its.clock.wall())[0]
+    assert newest.end is not None
+    assert not its.history.is_open(newest)
+    its.seconds(20, BUSY, ILL)
+    assert [("sda", 30, None, "device")] == bottlenecks(its)
+
+
 def test_a_short_bottleneck_is_no_event_and_a_short_pause_does_not_end_one(tmp_path: Path) -> None:
     its = SimulatedHost(tmp_path, ["sda"])
     its.seconds(600, BUSY)

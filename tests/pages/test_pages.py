@@ -459,3 +459,14 @@ def test_a_problem_of_the_health_says_since_when(at: float, expected: str) -> No
     assert (todo.lead, todo.text) == ("93 % of its rated endurance is used.", expected)
     (todo,) = judgement.judged(replace(worn, problem_times={}), None, 300.0, at=examples.AT).todos
     assert not todo.text
+
+
+def test_problems_that_were_found_together_say_once_since_when() -> None:
+    its = facts("sda", drive("sda", examples.health(0.93, media_errors=7, plp_healthy=False)))
+    topics = [each.topic for each in its.problems]
+    assert 3 == len(topics)
+    for times, count in ((examples.AT - 60,) * 3, 1), ((0, 1e6, 2e6), 3):
+        known = replace(its, problem_times=dict(zip(topics, times, strict=True)))
+        (todo,) = judgement.judged(known, None, 300.0, at=examples.AT).todos
+        assert count == todo.text.count("Seen since")
+        assert re.search(r"Seen since [^.]+\.$", todo.text)
