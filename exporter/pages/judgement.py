@@ -6,10 +6,10 @@ module adds the bottleneck of the last seconds.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from exporter.io.drive_now import DriveNow
-from exporter.io.recent_activity import verdict_of
+from exporter.io.recent_activity import VERDICTS, verdict_of
 from exporter.io.services import OTHER, ServiceRate
 from exporter.io.verdict import Verdict
 from exporter.pages.page_texts import capitalized, clock, time_or_day
@@ -82,7 +82,7 @@ def judged(
     *,
     has_mysql: bool = False,
     at: float = 0.0,
-    began: float | None = None,
+    begin: "Begin | None" = None,
     slow: "SlowPlaces | None" = None,
 ) -> DriveView:
     """Returns the drive with its status and its tasks for the operator.
@@ -91,7 +91,7 @@ def judged(
     has_mysql: True if a MySQL server is known that stores data on a drive of the host. As in the
         alerts, a bottleneck of another drive is then a warning.
     at: the Unix time; 0 if unknown. Then no problem of the health says since when.
-    began: when the bottleneck began; the result of `began_at`.
+    begin: when the bottleneck began; the result of `began`.
     slow: where slow requests of the drive spent their time; None if unknown.
     """
     todos = [
@@ -104,7 +104,7 @@ def judged(
                 window_seconds,
                 services,
                 most=Status.WARNING if has_mysql and not facts.carries_mysql else Status.CRITICAL,
-                since=_since_text(began),
+                since=_since_text(begin, now.verdict),
             )
         ),
         *_health(facts, at),
@@ -278,30 +278,46 @@ def _bottleneck(
     )
 
 
-def began_at(now: DriveNow, window_seconds: float, at: float) -> float | None:
-    """Returns the Unix time at which the bottleneck began. Its cause may have changed since then.
+class Begin(NamedTuple):
+    """When a bottleneck began, as Unix times. 0 means before the oldest sample.
 
-    0 means before the oldest sample, and None that the last samples show no bottleneck.
+    at: of the bottleneck. cause_at: of its verdict, which may have been another one before.
+    """
+
+    at: float
+    cause_at: float
+
+
+def began(now: DriveNow, window_seconds: float, at: float) -> Begin | None:
+    """Returns when the current bottleneck began; None if the last samples do not show one.
+
     Interruptions of less than ten samples do not count: the verdict is that of ten seconds.
 
     at: the Unix time of the last sample.
     """
-    place = begin = len(now.statuses)
-    while place and begin - place < _MOST_GAP:
-        place -= 1
-        if verdict_of(now.statuses[place]) is not Verdict.NONE:
-            begin = place
-    if begin == len(now.statuses):
-        return None
-    if not begin:
-        return 0.0
-    return at - (len(now.statuses) - begin) * window_seconds / len(now.statuses)
+    times = []
+    sample_seconds = window_seconds / max(len(now.statuses), 1)
+    for its in (VERDICTS[1:], (now.verdict,)):
+        place = begin = len(now.statuses)
+        while place and begin - place < _MOST_GAP:
+            place -= 1
+            if verdict_of(now.statuses[place]) in its:
+                begin = place
+        if begin == len(now.statuses):
+            return None
+        times.append(at - (len(now.statuses) - begin) * sample_seconds if begin else 0.0)
+    return Begin(*times)
 
 
-def _since_text(began: float | None) -> str:
-    if began is None:
+def _since_text(begin: Begin | None, verdict: Verdict) -> str:
+    if begin is None:
         return ""
-    return f"Since {clock(began)}." if began else "It began before the charts do."
+    text = f"Since {clock(begin.at)}" if begin.at else "It began before the charts do"
+    # The other verdicts say that requests are slow, and not why.
+    is_cause = verdict not in (Verdict.DEVICE, Verdict.UNKNOWN)
+    if is_cause and begin.cause_at - begin.at >= _MOST_GAP:
+        text += f"; its cause is known since {clock(begin.cause_at)}"
+    return f"{text}."
 
 
 def _culprit(services: Sequence[ServiceRate]) -> str:

@@ -63,7 +63,7 @@ class SnapshotReader:
         self._name = kernel.host_name(procfs) or os.uname().nodename or "localhost"
         self._system = os_release.read(sources.settings.path.rootfs)
         self._facts: tuple[float, dict[str, DriveFacts]] = (float("-inf"), {})
-        self._begins: dict[str, float | None] = {}
+        self._begins: dict[str, judgement.Begin | None] = {}
 
     def read(self) -> HostView:
         """Returns the values of the host and its drives."""
@@ -88,7 +88,7 @@ class SnapshotReader:
                 sources.services.rates.get(name, ()),
                 has_mysql=has_mysql,
                 at=at,
-                began=self._began(name, drives_now.get(name), window_seconds, at),
+                begin=self._begin(name, drives_now.get(name), window_seconds, at),
                 slow=slow.get(name),
             )
             for name, each in facts.items()
@@ -151,20 +151,25 @@ class SnapshotReader:
             worst_await=max((value for value in maxima if value is not None), default=None),
         )
 
-    def _began(
+    def _begin(
         self, name: str, now: DriveNow | None, window_seconds: float, at: float
-    ) -> float | None:
-        """Returns when the bottleneck of a drive began; see `judgement.began_at`.
+    ) -> judgement.Begin | None:
+        """Returns when the bottleneck of a drive began; see `judgement.began`.
 
-        The samples are not taken at whole seconds. So that each page shows the same time, a time
-        that was found before is returned again.
+        The samples are not taken at whole seconds. So that each page shows the same times, times
+        that were found before are returned again.
         """
-        began = None if now is None else judgement.began_at(now, window_seconds, at)
+        begin = None if now is None else judgement.began(now, window_seconds, at)
         before = self._begins.get(name)
-        if began and before and abs(began - before) < _SAME_BEGIN_SECONDS:
-            began = before
-        self._begins[name] = began
-        return began
+        if (
+            begin is not None
+            and before is not None
+            and abs(begin.at - before.at) < _SAME_BEGIN_SECONDS
+            and abs(begin.cause_at - before.cause_at) < _SAME_BEGIN_SECONDS
+        ):
+            begin = before
+        self._begins[name] = begin
+        return begin
 
     def _own_todos(self) -> Iterator[Todo]:
         sources = self._sources

@@ -201,7 +201,7 @@ def host(
             *(each, its, float(samples), services),
             has_mysql=has_mysql,
             at=at,
-            began=None if its is None else judgement.began_at(its, float(samples), at),
+            begin=None if its is None else judgement.began(its, float(samples), at),
         )
         for each, its, services in drives
     )

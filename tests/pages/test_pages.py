@@ -434,8 +434,8 @@ def test_an_event_of_another_year_or_of_a_wrong_clock_has_no_lane() -> None:
 def test_a_bottleneck_says_since_when(spans: tuple[tuple[int, int], ...], expected: str) -> None:
     load = examples.Load(40, 20, 0.3, 0.5, Verdict.DEVICE, spans)
     now = examples.columns(load, 3, 300)
-    began = judgement.began_at(now, 300.0, examples.AT)
-    (todo,) = judgement.judged(facts("nvme0n1"), now, 300.0, began=began).todos
+    begin = judgement.began(now, 300.0, examples.AT)
+    (todo,) = judgement.judged(facts("nvme0n1"), now, 300.0, begin=begin).todos
     assert todo.text.endswith(expected)
 
 
@@ -445,8 +445,10 @@ def test_a_bottleneck_whose_cause_becomes_known_later_has_begun_before() -> None
     code = VERDICTS.index(Verdict.THERMAL)
     statuses = now.statuses[:-20] + bytes(code for _ in range(20))
     later = replace(now, verdict=Verdict.THERMAL, statuses=statuses)
-    began = judgement.began_at(later, 300.0, examples.AT)
-    assert judgement.began_at(now, 300.0, examples.AT) == began == examples.AT - 112
+    begin = judgement.began(later, 300.0, examples.AT)
+    assert (examples.AT - 112, examples.AT - 20) == begin
+    (todo,) = judgement.judged(facts("nvme0n1"), later, 300.0, begin=begin).todos
+    assert todo.text.endswith("Since 10:00:41; its cause is known since 10:02:13.")
 
 
 @pytest.mark.parametrize(
