@@ -32,11 +32,13 @@ class BurstInterval:
 
     __slots__ = ("before_bytes", "bytes_per_second", "disk", "is_gap")
 
-    def __init__(self, before_bytes: int, disk: DiskInterval, *, is_gap: bool) -> None:
+    def __init__(
+        self, before_bytes: int, disk: DiskInterval, bytes_per_second: float, *, is_gap: bool
+    ) -> None:
         self.before_bytes = before_bytes
         self.disk = disk
+        self.bytes_per_second = bytes_per_second
         self.is_gap = is_gap
-        self.bytes_per_second = disk.written_bytes / disk.seconds
 
     def fast_seconds(self, fast: float, sustained: float) -> float:
         """Returns how long the throughput was `fast`, before it was `sustained`."""
@@ -82,23 +84,22 @@ class Window:
         """Adds an interval, and removes those that are too old."""
         samples = self.samples
         samples.append(sample)
-        self._seconds += sample.disk.seconds
+        seconds = self._seconds + sample.disk.seconds
         self._written_bytes += sample.disk.written_bytes
         self.fastest = max(self.fastest, sample.bytes_per_second)
         while (
-            len(samples) > _WINDOW_SAMPLES
-            and self._seconds - samples[0].disk.seconds >= _WINDOW_SECONDS
+            seconds - samples[0].disk.seconds >= _WINDOW_SECONDS and len(samples) > _WINDOW_SAMPLES
         ):
             first = samples.popleft()
-            self._seconds -= first.disk.seconds
+            seconds -= first.disk.seconds
             self._written_bytes -= first.disk.written_bytes
             if first.bytes_per_second >= self.fastest:
                 self.fastest = max(each.bytes_per_second for each in samples)
+        self._seconds = seconds
 
-    @property
-    def bytes_per_second(self) -> float:
-        """Returns the mean throughput of these intervals."""
-        return self._written_bytes / self._seconds
+    def is_faster(self, bytes_per_second: float) -> bool:
+        """Returns True if the mean throughput of these intervals is higher."""
+        return self._written_bytes > bytes_per_second * self._seconds
 
     def is_enough(self) -> bool:
         """Returns True if the mean of these intervals can be a reference."""

@@ -158,21 +158,34 @@ class WriteFalloffDetector:
             self.is_slow = False
             self._bytes += written_bytes if self.is_open else 0
             return None
-        is_saturated = disk.busy_ratio >= self._rules.busy_ratio and disk.writes > 0
-        if not is_saturated and written_bytes < MUCH_BYTES * disk.seconds:
+        seconds = disk.seconds
+        if written_bytes < MUCH_BYTES * seconds and (
+            disk.busy_ratio < self._rules.busy_ratio or not disk.writes
+        ):
             if self.is_open:
                 self._pause(now, disk)
             return None
-        self._open(now, disk)
-        sample = BurstInterval(self._bytes, disk, is_gap=is_gap)
+        speed = written_bytes / seconds
+        self._open(now, disk, speed)
+        sample = BurstInterval(self._bytes, disk, speed, is_gap=is_gap)
         self._bytes += written_bytes
         if self._falloff is not None:
             self._follow(sample, self._falloff)
             if self._falloff is None or self._falloff.is_sudden:
                 return None
+        best = self._best
+        if (
+            self._drop is None
+            and best is not None
+            and speed >= _PARTLY_SLOW * self._window.fastest
+            and speed >= self._rules.falloff_ratio * best.bytes_per_second
+        ):
+            # Nearly all intervals end here: they are neither a sudden nor a gradual drop.
+            self._extend(sample)
+            return None
         return self._compare(sample)
 
-    def _open(self, now: float, disk: DiskInterval) -> None:
+    def _open(self, now: float, disk: DiskInterval, speed: float) -> None:
         """Begins a burst, or goes on with it."""
         if now - disk.seconds - self._at >= self._rules.rest_seconds:
             self._reset()
@@ -180,8 +193,10 @@ class WriteFalloffDetector:
             self._falloff = None
         if self._window.samples and self._falloff is None:
             last = self._window.samples[-1]
-            most = _LIGHT_SHARE * disk.written_bytes / disk.seconds
-            if last.disk.busy_ratio < _LIGHT_BUSY_RATIO and last.bytes_per_second < most:
+            if (
+                last.bytes_per_second < _LIGHT_SHARE * speed
+                and last.disk.busy_ratio < _LIGHT_BUSY_RATIO
+            ):
                 # A light load before the burst leaves the drive time to empty its cache.
                 self._reset()
         self.is_open, self._at, self._paused_seconds = True, now, 0.0
@@ -219,13 +234,12 @@ class WriteFalloffDetector:
     def _extend(self, sample: BurstInterval) -> None:
         window, best = self._window, self._best
         window.append(sample)
-        if (best is None or window.bytes_per_second > best.bytes_per_second) and window.is_enough():
+        if (best is None or window.is_faster(best.bytes_per_second)) and window.is_enough():
             self._best = window.usual()
 
     def _sudden_drop(self, sample: BurstInterval) -> _Drop | None:
         """Returns the drop that begins with this interval; None if it is not slow."""
         window, speed = self._window, sample.bytes_per_second
-        # The first condition is a shortcut: nothing is computed for nearly all intervals.
         if speed >= _PARTLY_SLOW * window.fastest or not window.is_enough():
             return None
         before = window.usual()
