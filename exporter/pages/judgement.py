@@ -55,7 +55,7 @@ _ACTIONS = {
     " is idle.",
     Verdict.THERMAL: "Check the fans and the airflow at its slot.",
     Verdict.LINK: "Check its slot and cable: the link should be faster.",
-    Verdict.UNKNOWN: "Check whether one thread writes alone or the volume is throttled. Then run"
+    Verdict.UNKNOWN: "Check whether one thread works alone or the volume is throttled. Then run"
     " `ssd-exporter self-test {name} short`.",
 }
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from exporter.drives.assessment.failure_cause import FailureCause, failure_cause
 from exporter.drives.health import DriveHealth
 from exporter.pages.health_list import smart_note
 from exporter.pages.page_texts import day, duration, escaped, size, titled, whole_percent
@@ -230,7 +231,8 @@ def forecast(facts: DriveFacts, at: float) -> str:
     if smart is None or health is None or health.endurance is None:
         return ""
     text = f"{wear_percent(health.endurance)} % of its rated endurance is used"
-    if smart.wearout_seconds is None:
+    if smart.wearout_seconds is None or failure_cause(health) is FailureCause.FAILING:
+        # The end of the rated endurance says nothing about a drive that reports its failure.
         return f"{text}."
     low, _, high = smart.wearout_seconds
     if high >= 3649 * 86400.0:

@@ -221,7 +221,9 @@ class SnapshotReader:
             if each.smart is not None and each.smart.last_success_unix_time is not None
         ]
         if polled:
-            yield f"SMART read {duration(at - max(polled))} ago"
+            lost = sum(each.smart is not None and each.smart.is_lost for each in drives)
+            silent = f", no answer of {counted_text(lost, 'drive')}" if lost else ""
+            yield f"SMART read {duration(at - max(polled))} ago{silent}"
         health = sources.health
         if health is not None:
             heartbeat = health.drives.heartbeat

@@ -108,7 +108,8 @@ def limited(drive: LiveDrive) -> Workload:
 
 
 def nvme(name: str) -> Model:
-    return loads.nvme(random.Random(name))
+    """A drive that is a little slower than its link, PCIe 3.0 x4."""
+    return replace(loads.nvme(random.Random(name)), read_rate=3.2 * GB)
 
 
 def cached(name: str) -> Model:
@@ -120,9 +121,9 @@ def cached(name: str) -> Model:
 
 
 def slow_link() -> Model:
-    """A SATA drive at 1.5 Gb/s, whose throughput falls to that of the link."""
+    """A SATA drive whose link falls to 1.5 Gb/s during a restore."""
     model = loads.sata(random.Random("link"))
-    return replace(model, write_rate=145e6, slow_rate=93e6, cache_bytes=2.5 * GB, fold_rate=1e6)
+    return replace(model, write_rate=510e6, slow_rate=138e6, cache_bytes=8 * GB, fold_rate=1e6)
 
 
 def cloud(name: str) -> Model:

@@ -53,6 +53,8 @@ source = "exec"
 nvme_interval_seconds = 10
 interval_seconds = 10
 timeout_seconds = 4
+# The simulated drives have no device that a program could ask.
+nvme_logs = false
 
 [survey]
 interval_seconds = 5
@@ -308,6 +310,9 @@ def _report(number: int, kind: str, serial: str, drive: DemoDrive) -> dict[str, 
         size = report["user_capacity"]["bytes"] = report["nvme_total_capacity"] = 960_197_124_096
         report["user_capacity"]["blocks"] = size // 512
         log["temperature"] = smart.celsius
+        log["temperature_sensors"] = [smart.celsius, smart.celsius - 4]
+        log["warning_temp_time"] = 55 if smart.celsius > 78 else 0
+        log["data_units_read"] = 2 * log["data_units_written"]
         # Byte 0 of the log: the spare is below its threshold.
         log["critical_warning"] = 1 if smart.is_failing else 0
         if drive.model.startswith("Amazon"):

@@ -31,6 +31,7 @@ from exporter.pages.event_lanes import event_lanes
 from exporter.pages.health_list import health_list
 from exporter.pages.host_page import host_page
 from exporter.pages.log_page_table import slow_sentence
+from exporter.pages.smart_table import forecast
 from exporter.pages.views import HostView, Mounted
 from exporter.probe.cliff_result import CacheCliff, CliffResult, WritePhase
 from exporter.probe.slc_results import SlcResult
@@ -472,3 +473,12 @@ def test_problems_that_were_found_together_say_once_since_when() -> None:
         (todo,) = judgement.judged(known, None, 300.0, at=examples.AT).todos
         assert count == todo.text.count("Seen since")
         assert re.search(r"Seen since [^.]+\.$", todo.text)
+
+
+@pytest.mark.parametrize("is_failing", [False, True])
+def test_a_drive_that_reports_its_failure_has_no_forecast_of_its_wear(is_failing: bool) -> None:
+    """A drive with 23 % wear can fail long before its endurance is used up."""
+    bits = {"read_only": is_failing}
+    state = examples.health(0.23, healthy=not is_failing, critical_warnings=bits)
+    its = facts("sda", drive("sda", state, wearout_seconds=(400 * DAY, 500 * DAY, 600 * DAY)))
+    assert is_failing != ("used up between" in forecast(its, AT))

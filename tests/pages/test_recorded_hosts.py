@@ -1,6 +1,7 @@
 """The pages of all recorded hosts, which include broken ones: each page is complete."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,8 @@ def test_a_worn_out_emmc_is_critical_on_the_page(tmp_path: Path) -> None:
     text = text_of("emmc-worn-out", tmp_path)
     assert "100+ % of its rated endurance is used" in text
     assert "t most 10 % of its spare blocks are left; its limit is 10 %" in text
+
+
+def test_the_footer_says_how_many_drives_do_not_answer(tmp_path: Path) -> None:
+    text = text_of("smart-drive-vanishes", tmp_path)
+    assert re.search(r"SMART read .* ago, no answer of 1 drive", text)
