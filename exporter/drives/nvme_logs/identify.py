@@ -46,7 +46,7 @@ def parse_identify(data: bytes) -> Identified | None:
 
 
 def _number(data: bytes, offset: int, size: int) -> int:
-    # Without the module struct, which takes 80 KB of the agent's memory.
+    # The agent would load the module struct for this alone.
     return int.from_bytes(data[offset : offset + size], "little")
 
 
