@@ -41,11 +41,12 @@ class _Running:
     """The programs of one checkout.
 
     drives: its drives, which the agent and the daemon `busy` poll.
-    started: a file to which each run of the program that reads log pages adds its CPU time.
+    started: by the name of the process, a file to which each run of the program that reads log
+        pages adds its CPU time.
     """
 
     drives: smart.Drives
-    started: Path
+    started: dict[str, Path]
     agent: int
     idle: Program
     busy: Program
@@ -54,17 +55,19 @@ class _Running:
     def cpu_seconds(self) -> dict[str, float]:
         """CPU time of the agent, and of polling in the daemon, with the reading of log pages.
 
-        Both read the pages equally often. smartctl is not included.
+        smartctl is not included.
         """
-        reading = sum(self.runs()) / 2
-        return {
-            _AGENT: programs.cpu_seconds(self.agent) + reading,
-            _DAEMON: self.busy.cpu_seconds() - self.idle.cpu_seconds() + reading,
-        }
+        agent = programs.cpu_seconds(self.agent) + sum(self.runs("agent"))
+        daemon = self.busy.cpu_seconds() - self.idle.cpu_seconds() + sum(self.runs("busy"))
+        return {_AGENT: agent, _DAEMON: daemon}
 
-    def runs(self) -> list[float]:
-        """CPU seconds of each run of the program that reads log pages."""
-        return [int(line) / 1e9 for line in self.started.read_text().splitlines()]
+    def runs(self, name: str) -> list[float]:
+        """CPU seconds of each run of the program that reads log pages for a process."""
+        return [int(line) / 1e9 for line in self.started[name].read_text().splitlines()]
+
+    def count(self) -> int:
+        """Runs of the program that reads log pages, for all processes."""
+        return sum(len(self.runs(name)) for name in self.started)
 
 
 def rows(other: Path, scale: float) -> Iterator[Row]:
@@ -104,7 +107,7 @@ def _pair(order: list[tuple[str, Path]], scale: float) -> dict[str, tuple[float,
         }
         time.sleep(3 * _POLL)
         before = {name: each.cpu_seconds() for name, each in running.items()}
-        started = {n: (e.drives.ended, len(e.runs())) for n, e in running.items()}
+        started = {n: (e.drives.ended, e.count()) for n, e in running.items()}
         time.sleep(_READ * scale)
         values: dict[str, dict[str, float]] = {name: {} for name in running}
         for name, each in running.items():
@@ -113,7 +116,7 @@ def _pair(order: list[tuple[str, Path]], scale: float) -> dict[str, tuple[float,
             for what, seconds in each.cpu_seconds().items():
                 values[name][what] = (seconds - before[name][what]) / polls * 1000
             values[name][_MEMORY] = programs.rss_megabytes(each.agent)
-            values[name]["starts"] = len(each.runs()) - started[name][1]
+            values[name]["starts"] = each.count() - started[name][1]
             values[name]["polls"] = 2 * polls
         for turn in range(_SCRAPES):
             for name in list(running) if turn % 2 else reversed(running):
@@ -134,10 +137,16 @@ def _pair(order: list[tuple[str, Path]], scale: float) -> dict[str, tuple[float,
 @contextmanager
 def _running(kernel: Kernel, directory: Path, checkout: Path) -> Iterator[_Running]:
     directory.mkdir()
-    drives = smart.Drives(directory / "smartctl.d", _DRIVES, smart_reports.nvme)
-    started = directory / "started"
-    started.touch()
-    command = logs.command(directory / "python", checkout, started)
+    # The daily polls of the idle daemon are not counted.
+    drives, idle_drives = (
+        smart.Drives(directory / name, _DRIVES, smart_reports.nvme)
+        for name in ("smartctl.d", "smartctl-idle.d")
+    )
+    started = {name: directory / f"started-{name}" for name in ("idle", "busy", "agent")}
+    commands = {}
+    for each, file in started.items():
+        file.touch()
+        commands[each] = logs.command(directory / f"python-{each}", checkout, file)
     has_pages = (checkout / "exporter/drives/nvme_logs").is_dir()
 
     def flags(name: str, source: str, poll: int) -> tuple[str, str]:
@@ -148,8 +157,12 @@ def _running(kernel: Kernel, directory: Path, checkout: Path) -> Iterator[_Runni
             f'[smart]\nsource = "{source}"\ndirectory = "{place}/run"\n'
             f"nvme_interval_seconds = {poll}\n"
             + (f"nvme_log_interval_seconds = {_READ}\n" if has_pages else "")
+            # The first daily polls of the idle daemon are spread over five minutes. With log
+            # pages it would read those of a few drives after each of them.
+            + ("nvme_logs = false\n" if has_pages and name == "idle" else "")
         )
-        return f"--config.file={config}", f"--smartctl.path={drives.program}"
+        polled = idle_drives if name == "idle" else drives
+        return f"--config.file={config}", f"--smartctl.path={polled.program}"
 
     with ExitStack() as stack:
         idle, busy = (
@@ -157,12 +170,12 @@ def _running(kernel: Kernel, directory: Path, checkout: Path) -> Iterator[_Runni
                 programs.ours(
                     *(kernel, directory / f"state-{name}", *flags(name, "exec", poll)),
                     checkout=checkout,
-                    command=command,
+                    command=commands[name],
                 )
             )
             for name, poll in (("idle", _NEVER), ("busy", _POLL))
         )
-        argv = [*command, "smart-agent", f"--path.sysfs={kernel.sys}"]
+        argv = [*commands["agent"], "smart-agent", f"--path.sysfs={kernel.sys}"]
         agent = subprocess.Popen(
             [*argv, *flags("agent", "directory", _POLL), "--log.level=error"],
             cwd=checkout,

@@ -11,7 +11,7 @@ from typing import Protocol as Interface
 from typing import TypeVar
 
 from exporter.drives.fields import Fields, counter
-from exporter.drives.health import DriveIdentity, Protocol
+from exporter.drives.identity import DriveIdentity, Protocol
 
 #: The vendor that a SAT layer reports for an ATA drive (SAT, INQUIRY data).
 ATA_VENDOR = "ATA"

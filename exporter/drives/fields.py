@@ -9,9 +9,10 @@ other fields are still used.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
-from exporter.drives.health import RejectedValue
+if TYPE_CHECKING:
+    from exporter.drives.health import RejectedValue
 
 #: A JSON object as `json.loads` returns it.
 Json: TypeAlias = Mapping[str, object]
@@ -47,7 +48,7 @@ class Fields:
         self,
         report: Json,
         _faults: list[str] | None = None,
-        _rejected: list[RejectedValue] | None = None,
+        _rejected: "list[RejectedValue] | None" = None,
     ) -> None:
         self.report = report
         self._faults = [] if _faults is None else _faults
@@ -59,7 +60,7 @@ class Fields:
         return tuple(self._faults)
 
     @property
-    def rejected(self) -> tuple[RejectedValue, ...]:
+    def rejected(self) -> "tuple[RejectedValue, ...]":
         """The values that could be parsed, but that are not plausible."""
         return tuple(self._rejected)
 
@@ -188,7 +189,7 @@ class Fields:
                 f"{'.'.join(map(str, path))}: {str(value)[:80]!r} is not usable{why}"
             )
 
-    def reject(self, value: RejectedValue) -> None:
+    def reject(self, value: "RejectedValue") -> None:
         """Records a value that is not used, because it is not plausible."""
         if len(self._rejected) < _MAX_FAULTS:
             self._rejected.append(value)

@@ -5,6 +5,7 @@ This log is log page 2 of the NVMe base specification. smartctl prints its field
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from exporter.drives import self_test_log
 from exporter.drives.fields import Fields, celsius, counter, power_on_seconds, smart_passed
@@ -42,9 +43,17 @@ _SENSOR_KEY = re.compile(r"\D*([1-8])", re.ASCII)
 _MAX_PERCENT_USED = 255
 
 
-def nvme_health(fields: Fields) -> DriveHealth:
-    """Returns the health values of an NVMe drive. `fields` is the smartctl report."""
+def nvme_health(fields: Fields, more: Mapping[str, Any]) -> DriveHealth:
+    """Returns the health values of an NVMe drive.
+
+    fields: the smartctl report.
+    more: values of other log pages (`log_health`), keyed by the field of `DriveHealth`.
+    """
     warning = fields.integer(_LOG, "critical_warning", maximum=255)
+    if warning is not None and warning & _VOLATILE_BACKUP:
+        # A set bit means that the backup of volatile memory failed. A clear bit does not mean
+        # that the drive has such a backup.
+        more = {**more, "plp_healthy": False}
     passed = smart_passed(fields)
     spare_percent, threshold_percent = _spare_percent(fields)
     cycles = counter(fields, _LOG, "power_cycles")
@@ -70,9 +79,7 @@ def nvme_health(fields: Fields) -> DriveHealth:
         # than a minute. So 0 becomes None.
         controller_busy_seconds=_minutes(fields, "controller_busy_time") or None,
         self_test=self_test_log.nvme_self_test(fields),
-        # A set bit means that the backup of volatile memory failed. A clear bit does not mean
-        # that the drive has such a backup.
-        plp_healthy=False if warning is not None and warning & _VOLATILE_BACKUP else None,
+        **more,
     )
 
 

@@ -95,13 +95,13 @@ def _protocol_health(
     fields: Fields, identity: DriveIdentity, previous: DriveHealth | None
 ) -> DriveHealth:
     if identity.protocol is Protocol.NVME:
-        health = nvme_health(fields)
         if fields.get(LOGS_KEY) is None and fields.get(*THERMAL_MANAGEMENT) is None:
-            return health
+            return nvme_health(fields, {})
         # Imported only if it is used, because the daemon's memory is limited.
-        from exporter.drives.nvme_logs.log_health import with_logs  # noqa: PLC0415
+        from exporter.drives.nvme_logs.log_health import log_health  # noqa: PLC0415
 
-        return with_logs(health, fields.report, None if previous is None else previous.logs)
+        more = log_health(fields.report, None if previous is None else previous.logs)
+        return nvme_health(fields, more)
     if identity.protocol is Protocol.ATA:
         return ata_health(fields, identity)
     if identity.protocol is Protocol.SCSI:

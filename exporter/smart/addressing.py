@@ -11,7 +11,7 @@ from itertools import combinations, product
 from typing import NamedTuple
 
 from exporter.drives.drive_identity import serials_differ, usable_wwn
-from exporter.drives.health import DriveIdentity
+from exporter.drives.identity import DriveIdentity
 from exporter.linux import device_nodes
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.runtime.errors import ConfigError

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from exporter.drives.drive_identity import is_same_identity, usable_wwn
-from exporter.drives.health import DriveIdentity
+from exporter.drives.identity import DriveIdentity
 from exporter.linux import device_nodes
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.device_nodes import DeviceNodes

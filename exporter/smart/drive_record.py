@@ -268,10 +268,14 @@ def _continued(before: DriveIdentity, now: DriveIdentity) -> DriveIdentity:
 
 def _completed(health: DriveHealth, daily: DriveHealth) -> DriveHealth:
     missing = {
-        name: getattr(daily, name) for name in _DAILY_FIELDS if getattr(health, name) is None
+        name: value
+        for name in _DAILY_FIELDS
+        if getattr(health, name) is None and (value := getattr(daily, name)) is not None
     }
     # smartctl sets these bits only if it reads the logs of a daily poll.
     exit_status = health.exit_status | daily.exit_status & _DAILY_EXIT_BITS
+    if not missing and exit_status == health.exit_status:
+        return health
     return replace(health, exit_status=exit_status, **missing)
 
 

@@ -138,6 +138,8 @@ def test_the_agent_module_imports_the_standard_library_and_its_own_layer_only() 
     assert set() == unwanted & loaded.keys()
     layers = tuple(f"exporter.{name}" for name in ("config", "io", "metrics", "probe", "web"))
     assert [] == [name for name in loaded if name.startswith(layers)]
+    # The agent parses the identity of a drive, and not its health.
+    assert "exporter.drives.health" not in loaded
 
 
 def test_the_running_agent_has_no_socket_and_no_file_of_site_packages(

@@ -3,7 +3,6 @@
 Source: NVM Express Base Specification 2.0, figure 275.
 """
 
-import struct
 from typing import NamedTuple
 
 from exporter.drives.nvme_logs.controller import Controller
@@ -32,20 +31,23 @@ def parse_identify(data: bytes) -> Identified | None:
     """Returns the answer of a drive to Identify Controller; None if it is too short or empty."""
     if len(data) < _SIZE_BYTES or not any(data[:_SIZE_BYTES]):
         return None
-    vendor_id, subsystem_vendor_id = struct.unpack_from("<HH", data, 0)
-    version, attributes = struct.unpack_from("<I12xI", data, 80)
-    (management,) = struct.unpack_from("<H", data, 322)
+    version = _number(data, 80, 4)
     return Identified(
         Controller(
-            vendor_id,
-            subsystem_vendor_id,
+            _number(data, 0, 2),
+            _number(data, 2, 2),
             _text(data[24:64]),
             _text(data[64:72]),
             (version >> 16, version >> 8 & 0xFF) if version else None,
         ),
-        bool(attributes & _ENDURANCE_GROUPS),
-        bool(management & _THERMAL_MANAGEMENT),
+        bool(_number(data, 96, 4) & _ENDURANCE_GROUPS),
+        bool(_number(data, 322, 2) & _THERMAL_MANAGEMENT),
     )
+
+
+def _number(data: bytes, offset: int, size: int) -> int:
+    # The agent would load the module struct for this alone.
+    return int.from_bytes(data[offset : offset + size], "little")
 
 
 def _text(field: bytes) -> str:

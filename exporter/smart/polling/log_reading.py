@@ -12,8 +12,8 @@ are monotonic seconds, unless a name says otherwise.
 import itertools
 import math
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from exporter.drives.fields import Json
@@ -25,7 +25,7 @@ from exporter.drives.nvme_logs.allowed_pages import (
 )
 from exporter.drives.nvme_logs.controller import Controller
 from exporter.drives.nvme_logs.identify import parse_identify
-from exporter.drives.nvme_logs.log_encoding import LOGS_KEY, encode_logs
+from exporter.drives.nvme_logs.log_encoding import LOGS_KEY, encode_page, join_logs
 from exporter.programs.child import End, Finished
 from exporter.programs.children import Children
 from exporter.smart.polling.log_answers import LogAnswers, parse_log_answers
@@ -79,9 +79,10 @@ class DriveLogs:
     controller: None before the drive was identified.
     wanted: the pages to read.
     answered: when the drive last answered.
-    read: the time (Unix seconds) and the content of each page that was read.
+    read: the JSON object of each page that was read.
     tries: how often each page was refused.
     missing: why a page has no new content.
+    joined: the JSON object of the pages; None if it must be built again.
     """
 
     identity: tuple[object, ...]
@@ -89,9 +90,10 @@ class DriveLogs:
     controller: Controller | None = None
     wanted: tuple[LogPage, ...] = ()
     answered: float = -math.inf
-    read: dict[int, tuple[float, bytes]] = field(default_factory=dict)
+    read: dict[int, Mapping[str, object]] = field(default_factory=dict)
     tries: dict[int, int] = field(default_factory=dict)
     missing: dict[int, str] = field(default_factory=dict)
+    joined: Mapping[str, object] | None = None
 
     def asks(self) -> list[str]:
         """Returns the arguments of the program after the path."""
@@ -103,6 +105,7 @@ class DriveLogs:
         """Records why a page has no content. is_final: it is not asked for again."""
         self.read.pop(number, None)
         self.missing[number] = reason
+        self.joined = None
         if is_final:
             self.wanted = tuple(page for page in self.wanted if page.number != number)
 
@@ -131,11 +134,12 @@ class LogReading:
         kept = set(addresses)
         self.drives = {a: drive for a, drive in self.drives.items() if a in kept}
 
-    def follow(self, document: PollDocument, now: float) -> PollDocument:
-        """Notes whether pages of the drive are due. Returns the document with those read before."""
-        if not self._interval_seconds or not _is_nvme(document):
-            return document
-        address, identity = document.address, _identity(document.report)
+    def follow(self, document: PollDocument, now: float) -> None:
+        """Notes whether pages of the drive are due. Adds those read before to the report."""
+        report = document.report
+        if not self._interval_seconds or not isinstance(report, dict) or not _is_nvme(document):
+            return
+        address, identity = document.address, _identity(report)
         drive = self.drives.get(address)
         if drive is None or drive.identity != identity:
             drive = self.drives[address] = DriveLogs(identity)
@@ -144,10 +148,11 @@ class LogReading:
         if now > drive.answered + _STALE_INTERVALS * self._interval_seconds:
             for number in [*drive.read]:
                 drive.lose(number, "failed: the program that reads log pages does not run")
-        if not drive.read and not drive.missing:
-            return document
-        logs = encode_logs(drive.controller or Controller(), drive.read, drive.missing)
-        return replace(document, report={**document.report, LOGS_KEY: logs})
+        if drive.read or drive.missing:
+            if drive.joined is None:
+                controller = drive.controller or Controller()
+                drive.joined = join_logs(controller, drive.read, drive.missing)
+            report[LOGS_KEY] = drive.joined
 
     def start(self, children: Children, now: float) -> None:
         """Starts the program for the drives that were polled and are due, unless it is running.
@@ -196,7 +201,7 @@ class LogReading:
                     self._make_ready(address, now)
                 continue
             was_unknown = drive.controller is None
-            drive.answered = now
+            drive.answered, drive.joined = now, None
             _store(drive, answer, wall)
             if was_ended and address.path == last:
                 had_seconds = LIMIT_SECONDS - answer.began_seconds
@@ -231,7 +236,7 @@ def _store(drive: DriveLogs, answer: LogAnswers, wall: float) -> None:
         drive.missing[SUPPORTED_PAGES.number] = f"failed: {answer.unusable}"
         return
     for number, content in answer.pages.items():
-        drive.read[number] = wall, content
+        drive.read[number] = encode_page(wall, content)
         drive.missing.pop(number, None)
         drive.tries.pop(number, None)
     for number, reason in answer.failed.items():

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from exporter.drives.drive_identity import identify
 from exporter.drives.fields import Fields, Json
-from exporter.drives.health import DriveIdentity
+from exporter.drives.identity import DriveIdentity
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.smart import addressing
 from exporter.smart.addressing import Answer, deduplicated

@@ -361,7 +361,10 @@ class PollScheduler:
             drive.state = State.STUCK
         else:
             self._reschedule(drive)
-        return self._logs.follow(document, self._clock.monotonic()) if drive.wanted else None
+        if not drive.wanted:
+            return None
+        self._logs.follow(document, self._clock.monotonic())
+        return document
 
     def _reschedule(self, drive: PolledDrive, *, is_due: bool = False) -> None:
         """Schedules the next poll of a drive whose process has gone.
