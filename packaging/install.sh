@@ -178,14 +178,15 @@ sys.path.append("$library")
 
 try:
     from exporter.cli import main
+
+    # A command imports its modules when it runs.
+    sys.exit(main())
 except ModuleNotFoundError as e:
     if e.name not in sys.stdlib_module_names:
         raise
     # python3-minimal of Debian has a part of the standard library.
     message = f"ssd-exporter: this Python has no module {e.name}; on Debian run: apt-get install python3"
     sys.exit(message)
-
-sys.exit(main())
 EOF
 chmod 755 "$launcher"
 echo "$prefix/bin/ssd-exporter" >> "$list"

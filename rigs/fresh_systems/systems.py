@@ -61,6 +61,12 @@ SYSTEMS = (
     System("Ubuntu 24.04", "noble", _UBUNTU),
 )
 
+#: To develop and test with the Python of each system.
+DEVELOPERS = tuple(
+    System(system.name, system.suite, system.mirror, ("git", "make", "procps", "python3-venv"))
+    for system in SYSTEMS
+)
+
 #: Without systemd, and with a part of Python or none.
 BARE = tuple(
     System(system.name, system.suite, system.mirror, more, is_bare=True)

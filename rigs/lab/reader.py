@@ -88,12 +88,15 @@ def put_in(layer: Path, _: Path) -> None:
 
 
 @contextmanager
-def host(port: int) -> Iterator[Machine]:
-    """The booted host. Skips if this machine cannot boot one, or if its port is in use."""
+def host(port: int, root: Path | None = None) -> Iterator[Machine]:
+    """The booted host. Skips if this machine cannot boot one, or if its port is in use.
+
+    root: the system that it boots, by default `fresh_root()`.
+    """
     need("mmdebstrap", "git")
     try:
         # With the network of this host, and therefore its ports.
-        with booted_from(fresh_root(), put_in, "--resolv-conf=off") as made:
+        with booted_from(root or fresh_root(), put_in, "--resolv-conf=off") as made:
             made.run("useradd", "--no-create-home", "--shell=/bin/bash", PERSON)
             made.run("chown", "-R", f"{PERSON}:", HOME)
             if made.run("curl", "--silent", f"http://127.0.0.1:{port}/").returncode == 0:
@@ -103,10 +106,10 @@ def host(port: int) -> Iterator[Machine]:
         lacking(str(e))
 
 
-def typed(machine: Machine, line: str, status: int = 0) -> tuple[str, float]:
+def typed(machine: Machine, line: str, status: int = 0, timeout: float = 400) -> tuple[str, float]:
     """Runs a command line in a shell in the clone; returns its output and duration.
 
-    Prompts are answered with yes. status: the expected exit status.
+    Prompts are answered with yes. status: the expected exit status. timeout: in seconds.
     """
     # Except lines that refer to files of this machine.
     names = {name for name in os.environ if name.startswith("PIP_")} - {"PIP_FIND_LINKS"}
@@ -124,7 +127,7 @@ def typed(machine: Machine, line: str, status: int = 0) -> tuple[str, float]:
         *("runuser", f"--user={PERSON}", "--", "env", "--ignore-environment"),
         *(f"{name}={value}" for name, value in environment.items()),
         *("bash", "-c", shell),
-        timeout=400,
+        timeout=timeout,
     )
     seconds = time.monotonic() - begun
     assert status == done.returncode, f"{line}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"

@@ -109,7 +109,7 @@ def test_a_build_that_fails_leaves_nothing(top: Path, tmp_path: Path) -> None:
     """The repository of this test has no packaging/stage.sh."""
     out = tmp_path / "releases" / "out"
     with pytest.raises(ReleaseError, match=r"stage\.sh"):
-        build(source.checked(top, "1.2.3"), out, "https://example.org", None)
+        build(source.checked(top, "1.2.3"), out, "https://example.org", None, has_image=False)
     assert [] == list(out.parent.iterdir())
 
 

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import shutil
 import signal
 import stat
@@ -74,7 +75,8 @@ def test_nothing_is_saved_after_the_final_values(tmp_path: Path) -> None:
         ("[]", "it is not a JSON object"),
         ("{}", "its version is None, not 1"),
         ('{"version": 2}', "its version is 2, not 1"),
-        ("[" * 100_000, "recursion"),
+        # The message of Python until 3.13, and since 3.14.
+        ("[" * 100_000, "recursion|Stack overflow"),
     ],
     ids=["empty", "cut off", "zeros after a power cut", "list", "none", "future", "deep"],
 )
@@ -86,7 +88,7 @@ def test_a_file_that_cannot_be_parsed_is_renamed(
     (aside,) = os.listdir(tmp_path)
     assert aside.startswith("state.json.kept-")
     assert text == (tmp_path / aside).read_text()
-    assert why in caplog.text
+    assert re.search(why, caplog.text)
     assert aside in caplog.text
     state.save({"a": 1})
     assert {"version": 1, "a": 1} == state.load()

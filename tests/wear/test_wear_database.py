@@ -678,16 +678,25 @@ def test_a_link_is_not_followed(path: Path, tmp_path: Path) -> None:
     assert [5] == found(other)
 
 
-def hot_journal(victim: Path, page_bytes: int = 4096) -> bytes:
-    """Returns a rollback journal with a super-journal: SQLite deletes `victim` after it.
+#: The name of a super-journal.
+VICTIM = "history.sqlite-mjABCDEF9AB"
 
+
+def write_hot_journal(path: Path, victim: Path, page_bytes: int = 4096) -> None:
+    """Writes a rollback journal whose super-journal is `victim`: SQLite deletes `victim` after it.
+
+    path: the database. SQLite 3.53 only deletes a super-journal with a name like the one below that
+    contains the name of the journal; 3.40 deletes any file.
     Source: https://www.sqlite.org/fileformat.html#the_rollback_journal and pager.c.
     """
+    assert victim.name == VICTIM
+    journal = path.with_name(f"{path.name}-journal")
+    victim.write_bytes(bytes(journal) + b"\0")
     magic = bytes.fromhex("d9d505f920a163d7")
     header = magic + struct.pack(">IIIII", 0xFFFFFFFF, 1, 4, 512, page_bytes)
     name = bytes(victim)
     lock_page = 0x40000000 // page_bytes + 1
-    return (
+    journal.write_bytes(
         header.ljust(512, b"\0")
         + struct.pack(">I", lock_page)
         + name
@@ -702,12 +711,11 @@ def test_root_deletes_no_file_that_the_owner_of_the_directory_names(
     """In a directory of its own user, the daemon can delete only files of this user."""
     if os.geteuid() != 0:
         lacking("it takes root to give a directory away")
-    victim, directory = tmp_path / "victim", Path(tempfile.mkdtemp())
+    victim, directory = tmp_path / VICTIM, Path(tempfile.mkdtemp())
     try:
         path = directory / "history.sqlite"
         written(path, 1)
-        victim.write_text("precious")
-        path.with_name("history.sqlite-journal").write_bytes(hot_journal(victim))
+        write_hot_journal(path, victim)
         for each in (directory, *directory.iterdir()):
             os.chown(each, 65534, 65534)
         for read_only in (True, False):
@@ -783,10 +791,9 @@ def test_no_file_is_deleted_after_the_files_were_given_to_root(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The owner of a file changes with chown; its contents stay those of the user before."""
-    victim = path.with_name("victim")
-    victim.write_text("precious")
+    victim = path.with_name(VICTIM)
     written(path, 1)
-    path.with_name("history.sqlite-journal").write_bytes(hot_journal(victim))
+    write_hot_journal(path, victim)
     for read_only in (True, False):
         history = WearHistory.open(path, read_only=read_only)
         assert () == history.observations(KEY)
@@ -802,9 +809,8 @@ def test_the_journal_of_the_previous_test_is_one_that_sqlite_obeys(
 ) -> None:
     """Otherwise that test would not show anything."""
     written(path, 1)
-    victim = tmp_path / "victim"
-    victim.write_text("precious")
-    path.with_name("history.sqlite-journal").write_bytes(hot_journal(victim))
+    victim = tmp_path / VICTIM
+    write_hot_journal(path, victim)
     with contextlib.closing(sqlite3.connect(path)) as file:
         file.execute("SELECT COUNT(*) FROM drive").fetchall()
     assert not victim.exists()
