@@ -218,8 +218,9 @@ def _of_nvme(fields: Fields, identity: DriveIdentity) -> LogJudgement:
     log = fields.get(_NVME_LOG)
     if not isinstance(log, Mapping):
         return LogJudgement()
-    found = _impossible_fields(fields)
-    reason = _pattern(fields, log, identity)
+    numbers = {key: counter(fields, _NVME_LOG, key) for key in _NVME_BOUNDS}
+    found = _impossible_fields(fields, numbers)
+    reason = _pattern(numbers, log, identity)
     if found.weight >= _INVALID_SUM and not reason:
         more = f" and {len(found.texts) - 3} more" if len(found.texts) > 3 else ""
         reason = f"{', '.join(found.texts[:3])}{more}"
@@ -229,10 +230,10 @@ def _of_nvme(fields: Fields, identity: DriveIdentity) -> LogJudgement:
     return LogJudgement(hidden, (invalid("NVMe log page 02h", reason),))
 
 
-def _impossible_fields(fields: Fields) -> _Impossible:
+def _impossible_fields(fields: Fields, numbers: Mapping[str, int | None]) -> _Impossible:
     found = _Impossible()
-    for key, bound in _NVME_BOUNDS.items():
-        number = counter(fields, _NVME_LOG, key)
+    for key, number in numbers.items():
+        bound = _NVME_BOUNDS[key]
         if number is not None and number > bound.highest:
             found.add(key, number, bound, f"more than {bound.highest:.4g} is impossible")
     celsius = fields.number(_NVME_LOG, "temperature", minimum=-1e6)
@@ -259,18 +260,21 @@ def _is_impossible(celsius: object) -> bool:
     return not MIN_CELSIUS <= celsius <= MAX_CELSIUS
 
 
-def _pattern(fields: Fields, log: Mapping[str, object], identity: DriveIdentity) -> str:
+def _pattern(
+    numbers: Mapping[str, int | None], log: Mapping[str, object], identity: DriveIdentity
+) -> str:
     """Returns which pattern the whole log has; empty if it has none."""
     if all(log.get(key) == 255 for key in ("critical_warning", "available_spare")):
         return "all its bits are 1"
-    numbers = [value for value in log.values() if type(value) is int]
-    is_virtual = (identity.model or "").lower().startswith(_VIRTUAL_MODELS)
-    if not is_virtual and len(numbers) >= _MIN_ZERO_FIELDS:
-        # A log for all namespaces has the key nsid with the value -1.
-        rest = [value for key, value in log.items() if type(value) is int and key != "nsid"]
-        if all(number in _NO_SENSOR for number in rest):
+    # A log for all namespaces has the key nsid with the value -1.
+    if all(
+        value in _NO_SENSOR for key, value in log.items() if type(value) is int and key != "nsid"
+    ):
+        is_virtual = (identity.model or "").lower().startswith(_VIRTUAL_MODELS)
+        fields = sum(type(value) is int for value in log.values())
+        if not is_virtual and fields >= _MIN_ZERO_FIELDS:
             return "all its fields are 0, also the temperature and the spare blocks"
-    counters = [number for key in _NVME_COUNTERS if (number := counter(fields, _NVME_LOG, key))]
+    counters = [number for key in _NVME_COUNTERS if (number := numbers[key])]
     for number in set(counters):
         if number > _MIN_EQUAL and counters.count(number) >= _EQUAL_COUNTERS:
             return f"{counters.count(number)} of its counters have the same value {number}"
