@@ -78,6 +78,7 @@ def _state() -> dict[str, Any]:
         "inventory": [_drive("good"), _drive("bad")],
         "baselines": {"good": _baseline(), "bad": _baseline()},
         "events": {"good": [[20_000, "missing", 1]], "bad": [[20_000, "missing", 1]]},
+        "problems": {"good": {"wear": 1_699_999_000.0}, "bad": {"wear": 1_699_999_000.0}},
         "idle": counter,
         "iowait": dict(counter),
         "roles": [_role("good"), _role("bad")],
@@ -95,6 +96,7 @@ _BAD_ENTRIES: tuple[tuple[Any, ...], ...] = (
     ("inventory", 1),
     ("baselines", "bad"),
     ("events", "bad"),
+    ("problems", "bad"),
     ("iowait",),
     ("roles", 1),
     ("probe", "rounds", "bad"),
@@ -181,6 +183,7 @@ def _check_good_entries(started: Started) -> None:
     assert _series()["rounds"] == [list(row) for row in saved["probe"]["rounds"]["good"]["rounds"]]
     assert _drive("good") in saved["inventory"]
     assert [[20_000, "missing", 1]] == saved["events"]["good"]
+    assert {"wear": 1_699_999_000.0} == saved["problems"]["good"]
     assert saved["idle"]["seconds"] >= 90.0
     assert _role("good") in saved["roles"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from exporter.drives.identity import DriveIdentity, Protocol
+from exporter.drives.drive_identity import DriveIdentity, Protocol
 
 if TYPE_CHECKING:
     from exporter.drives.nvme_logs.log_document import ParsedLogs

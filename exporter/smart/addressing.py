@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from typing import NamedTuple
 
-from exporter.drives.drive_identity import serials_differ, usable_wwn
-from exporter.drives.identity import DriveIdentity
+from exporter.drives.drive_identity import DriveIdentity, serials_differ, usable_wwn
 from exporter.linux import device_nodes
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.runtime.errors import ConfigError

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-from exporter.drives.identity import Protocol
+from exporter.drives.drive_identity import Protocol
 from exporter.linux import device_nodes, files, scsi_sysfs
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.smart import addressing

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
-from exporter.drives.drive_identity import is_same_identity, usable_wwn
-from exporter.drives.identity import DriveIdentity
+from exporter.drives.drive_identity import DriveIdentity, is_same_identity, usable_wwn
 from exporter.linux import device_nodes
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.device_nodes import DeviceNodes

@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from exporter.drives.drive_identity import identify
+from exporter.drives.drive_identity import DriveIdentity, identify
 from exporter.drives.fields import Fields, Json
-from exporter.drives.identity import DriveIdentity
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.smart import addressing
 from exporter.smart.addressing import Answer, deduplicated

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from exporter.drives.identity import DriveIdentity, Protocol
+from exporter.drives.drive_identity import DriveIdentity, Protocol
 from exporter.linux import files
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.programs import leftovers
