@@ -79,6 +79,9 @@ class SnapshotReader:
             }
         window_seconds = host.window * host.interval_seconds
         slow = sources.slow_places
+        begins = self._begins = {
+            name: self._begin(name, its, window_seconds, at) for name, its in drives_now.items()
+        }
         has_mysql = any(each.carries_mysql for each in facts.values())
         drives = judgement.in_order(
             judgement.judged(
@@ -88,7 +91,7 @@ class SnapshotReader:
                 sources.services.rates.get(name, ()),
                 has_mysql=has_mysql,
                 at=at,
-                begin=self._begin(name, drives_now.get(name), window_seconds, at),
+                begin=begins.get(name),
                 slow=slow.get(name),
             )
             for name, each in facts.items()
@@ -152,14 +155,14 @@ class SnapshotReader:
         )
 
     def _begin(
-        self, name: str, now: DriveNow | None, window_seconds: float, at: float
+        self, name: str, now: DriveNow, window_seconds: float, at: float
     ) -> judgement.Begin | None:
         """Returns when the bottleneck of a drive began; see `judgement.began`.
 
         The samples are not taken at whole seconds. So that each page shows the same times, times
         that were found before are returned again.
         """
-        begin = None if now is None else judgement.began(now, window_seconds, at)
+        begin = judgement.began(now, window_seconds, at)
         before = self._begins.get(name)
         if (
             begin is not None
@@ -167,8 +170,7 @@ class SnapshotReader:
             and abs(begin.at - before.at) < _SAME_BEGIN_SECONDS
             and abs(begin.cause_at - before.cause_at) < _SAME_BEGIN_SECONDS
         ):
-            begin = before
-        self._begins[name] = begin
+            return before
         return begin
 
     def _own_todos(self) -> Iterator[Todo]:
