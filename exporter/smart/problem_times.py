@@ -4,7 +4,7 @@ The module uses no files, no clock and no locks. One thread calls `observe`; any
 `of`, because each change replaces the mapping of a drive.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from exporter.drives.watched_drive import WatchedDrive
@@ -35,7 +35,10 @@ class ProblemTimes:
         """Records which problems are new, and which are over.
 
         at: the Unix time.
+        drives: all drives of the host. If there are too many problems to keep, those of other
+            drives are dropped: they were replaced.
         """
+        present = {_key(drive) for drive in drives}
         for drive in drives:
             key, topics = _key(drive), _topics(drive)
             before = self._found.get(key, {})
@@ -44,12 +47,17 @@ class ProblemTimes:
             after = still | {topic: before.get(topic, at) for topic in topics}
             if not after:
                 self._found.pop(key, None)
-            elif after != before and (key in self._found or len(self._found) < _MAX_DRIVES):
+            elif after != before and (key in self._found or self._has_space(present)):
                 self._found[key] = after
 
     def of(self, drive: WatchedDrive) -> Mapping[str, float]:
         """Returns the Unix time of each problem of a drive, keyed by the topic of the problem."""
         return self._found.get(_key(drive), {})
+
+    def _has_space(self, present: Set[str]) -> bool:
+        if len(self._found) >= _MAX_DRIVES:
+            self._found = {key: found for key, found in self._found.items() if key in present}
+        return len(self._found) < _MAX_DRIVES
 
     def to_state(self) -> dict[str, Any]:
         """Returns JSON values for the state file."""

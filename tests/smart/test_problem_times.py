@@ -73,6 +73,15 @@ def test_the_number_of_drives_is_limited() -> None:
     assert len(ProblemTimes({str(n): {"wear": 1.0} for n in range(1000)}).to_state()) == 256
 
 
+def test_drives_that_were_replaced_leave_their_place_to_new_ones() -> None:
+    times = ProblemTimes()
+    times.observe(10.0, [replace(ill(1), key=str(number)) for number in range(256)])
+    new = replace(ill(1), key="new")
+    times.observe(20.0, [replace(ill(1), key="7"), new])
+    assert {"uncorrectable errors": 20.0} == times.of(new)
+    assert {"7", "new"} == times.to_state().keys()
+
+
 _JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=9),
     lambda each: st.lists(each) | st.dictionaries(st.text(max_size=9) | st.just("wear"), each),
