@@ -4,7 +4,7 @@ The module uses no files, no clock and no locks. One thread calls `observe`; any
 `of`, because each change replaces the mapping of a drive.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from exporter.drives.watched_drive import WatchedDrive
@@ -54,7 +54,7 @@ class ProblemTimes:
         """Returns the Unix time of each problem of a drive, keyed by the topic of the problem."""
         return self._found.get(_key(drive), {})
 
-    def _has_space(self, present: Set[str]) -> bool:
+    def _has_space(self, present: Container[str]) -> bool:
         if len(self._found) >= _MAX_DRIVES:
             self._found = {key: found for key, found in self._found.items() if key in present}
         return len(self._found) < _MAX_DRIVES
