@@ -47,7 +47,7 @@ def nvme_health(fields: Fields, more: Mapping[str, Any]) -> DriveHealth:
     """Returns the health values of an NVMe drive.
 
     fields: the smartctl report.
-    more: values of other log pages (`log_health`), keyed by the field of `DriveHealth`.
+    more: values that are not from this log, keyed by the field of `DriveHealth`.
     """
     warning = fields.integer(_LOG, "critical_warning", maximum=255)
     if warning is not None and warning & _VOLATILE_BACKUP:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from exporter.drives.assessment.log_judgement import log_judgement, unusable, without
 from exporter.drives.assessment.value_bounds import bounded
@@ -61,22 +62,22 @@ def parse_report(report: Json, previous: DriveHealth | None = None) -> DriveRepo
 
 
 def _health(fields: Fields, identity: DriveIdentity, previous: DriveHealth | None) -> DriveHealth:
-    health = _protocol_health(fields, identity, previous)
     exit_status = parse_exit_status(fields)
     messages = parse_messages(fields)
     link = parse_link(fields)
-    health = replace(
-        health,
-        power_mode=parse_power_mode(fields),
-        link_bytes_per_second=link.bytes_per_second,
-        link_max_bytes_per_second=link.max_bytes_per_second,
-        exit_status=exit_status,
-        messages=messages,
-        unreadable=unreadable_reason(fields, identity, health, exit_status, messages),
-        sense_code=_sense_code(fields),
-        # Last: reading the other values may reject some.
-        rejected=fields.rejected,
-    )
+    common: dict[str, Any] = {
+        "power_mode": parse_power_mode(fields),
+        "link_bytes_per_second": link.bytes_per_second,
+        "link_max_bytes_per_second": link.max_bytes_per_second,
+        "exit_status": exit_status,
+        "messages": messages,
+        "sense_code": _sense_code(fields),
+    }
+    health = _protocol_health(fields, identity, previous, common)
+    unreadable = unreadable_reason(fields, identity, health, exit_status, messages)
+    # Reading the values may have rejected some. Most reports need no copy.
+    if unreadable or fields.rejected:
+        health = replace(health, unreadable=unreadable, rejected=fields.rejected)
     invalid = next((r for r in fields.rejected if r.kind is RejectionKind.LOG_INVALID), None)
     if invalid is not None and (health.unreadable or identity.protocol is Protocol.NVME):
         # All values of an NVMe drive are from one log, or from logs that the same fault damages.
@@ -92,18 +93,22 @@ def _sense_code(fields: Fields) -> tuple[int, int] | None:
 
 
 def _protocol_health(
-    fields: Fields, identity: DriveIdentity, previous: DriveHealth | None
+    fields: Fields,
+    identity: DriveIdentity,
+    previous: DriveHealth | None,
+    common: dict[str, Any],
 ) -> DriveHealth:
+    """Returns the health values. common: those of all protocols, keyed by their field."""
     if identity.protocol is Protocol.NVME:
         if fields.get(LOGS_KEY) is None and fields.get(*THERMAL_MANAGEMENT) is None:
-            return nvme_health(fields, {})
+            return nvme_health(fields, common)
         # Imported only if it is used, because the daemon's memory is limited.
         from exporter.drives.nvme_logs.log_health import log_health  # noqa: PLC0415
 
         more = log_health(fields.report, None if previous is None else previous.logs)
-        return nvme_health(fields, more)
+        return nvme_health(fields, {**common, **more})
     if identity.protocol is Protocol.ATA:
-        return ata_health(fields, identity)
+        return replace(ata_health(fields, identity), **common)
     if identity.protocol is Protocol.SCSI:
-        return scsi_health(fields, identity)
-    return DriveHealth()
+        return replace(scsi_health(fields, identity), **common)
+    return DriveHealth(**common)

@@ -131,16 +131,18 @@ def with_kernel_limits(
 
     smartctl before 7.4 does not report the limits. None means that there is no health.
     """
-    if health is None or kernel is None:
-        return health
-    warning, critical = health.temperature_warning_celsius, health.temperature_critical_celsius
-    if warning is not None or critical is not None:
+    if health is None or kernel is None or _has_limits(health) or not _has_limits(kernel):
         return health
     return replace(
         health,
         temperature_warning_celsius=kernel.temperature_warning_celsius,
         temperature_critical_celsius=kernel.temperature_critical_celsius,
     )
+
+
+def _has_limits(of: DriveHealth | DeviceIdentity) -> bool:
+    limits = of.temperature_warning_celsius, of.temperature_critical_celsius
+    return limits != (None, None)
 
 
 def missing_drive(known: KnownDrive) -> WatchedDrive:
