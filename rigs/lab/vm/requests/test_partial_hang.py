@@ -16,12 +16,25 @@ _HALF = (64 << 20) // 512 // 2
 #: Readers of each half. One read of each is in flight at a time.
 _READERS = 4
 
-#: Reads 64 KiB at random places of one half, and pauses: the CPU is emulated.
-_READ = (
-    "while :; do for i in 1 2 3 4 5; do n=$(od -An -N2 -tu2 /dev/urandom);"
-    " dd if=/dev/{name} of=/dev/null bs=64k count=1 iflag=direct status=none"
-    " skip=$(({first} + n % {count})); done; sleep 0.02; done"
-)
+_READ_BYTES = 64 << 10
+
+#: Reads at random places, each thread in one half, with pauses: the CPU is emulated, and a program
+#: for each read would take all of it. Arguments: the device, readers of each half, sectors of it.
+_READ = f"""\
+import mmap, os, random, sys, threading, time
+path, readers, sectors = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+half = sectors * 512
+
+def read(first):
+    disk = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    content = mmap.mmap(-1, {_READ_BYTES})
+    while True:
+        os.preadv(disk, [content], first + random.randrange(half // {_READ_BYTES}) * {_READ_BYTES})
+        time.sleep(0.05)
+
+for number in range(2 * readers):
+    threading.Thread(target=read, args=(number % 2 * half,)).start()
+"""
 
 #: A partial hang counts within this number of samples, one per second.
 _MAX_SAMPLES = 10.0
@@ -66,13 +79,10 @@ def halves(host: Host) -> Iterator[str]:
         held = mapped(host, "held", f"0 {_HALF} linear /dev/{disk} {_HALF}")
         table = f"0 {_HALF} linear /dev/{free} 0,{_HALF} {_HALF} linear /dev/{held} 0"
         both = mapped(host, "both", table)
-        stack.callback(run, "systemctl", "stop", "reader-*")
+        stack.callback(run, "systemctl", "stop", "readers")
         stack.callback(run, "dmsetup", "resume", "--noudevsync", "held")
-        blocks = _HALF * 512 >> 16
-        for number in range(2 * _READERS):
-            script = _READ.format(name=both, first=number % 2 * blocks, count=blocks)
-            unit = f"--unit=reader-{number}"
-            host.machine.output("systemd-run", unit, "--collect", "/bin/sh", "-c", script)
+        unit = ("systemd-run", "--unit=readers", "--collect", "/usr/bin/python3", "-c", _READ)
+        host.machine.output(*unit, f"/dev/{both}", str(_READERS), str(_HALF))
         yield both
 
 
