@@ -14,6 +14,7 @@ from exporter.drives.firmware import FirmwareIssue
 from exporter.drives.health import DriveHealth, DriveIdentity, Endurance, RejectedValue, UnitSource
 from exporter.drives.wear_counter import WearObservation
 from exporter.drives.written_bytes import unit_matches_kernel
+from exporter.linux.device_identity import DeviceIdentity
 from exporter.smart.polling.moment import Moment
 from exporter.smart.polling.poll_document import PollDocument
 from exporter.smart.polling.poll_result import PollResult
@@ -39,6 +40,11 @@ _NOT_REACHED = (
 )
 
 
+#: The temperatures for a warning and a critical warning in °C; None: unknown.
+_Limits = tuple[float | None, float | None]
+_NO_LIMITS: _Limits = None, None
+
+
 class DriveRecord:
     """The state of the drive at one address.
 
@@ -55,6 +61,7 @@ class DriveRecord:
         "_daily_began",
         "_growth_since",
         "_is_unit_wrong",
+        "_limited",
         "document",
         "firmware_issues",
         "health",
@@ -71,6 +78,7 @@ class DriveRecord:
         self._daily_began = document.began
         self._growth_since: tuple[Moment, int, int] | None = None
         self._is_unit_wrong = False
+        self._limited: tuple[DriveHealth, _Limits, DriveHealth] | None = None
         self._continuity = Continuity()
 
     @property
@@ -158,6 +166,27 @@ class DriveRecord:
             self._answered(document, kernel_written_bytes)
         elif document.result == PollResult.STANDBY.value:
             self._slept(document)
+
+    def with_kernel_limits(self, kernel: DeviceIdentity | None) -> DriveHealth | None:
+        """Returns the health, with the kernel's temperature limits if smartctl reports none.
+
+        smartctl before 7.4 does not report the limits. Until the health or a limit changes, the
+        result is the same object, because each scrape asks for it.
+        """
+        health = self.health
+        if health is None or kernel is None or _limits(health) != _NO_LIMITS:
+            return health
+        limits = _limits(kernel)
+        if limits == _NO_LIMITS:
+            return health
+        known = self._limited
+        if known is None or known[0] is not health or known[1] != limits:
+            warning, critical = limits
+            limited = replace(
+                health, temperature_warning_celsius=warning, temperature_critical_celsius=critical
+            )
+            known = self._limited = health, limits, limited
+        return known[2]
 
     def wear(self) -> WearObservation | None:
         """Returns the wear in the last answer; None if the drive does not report any."""
@@ -248,6 +277,10 @@ class DriveRecord:
                 rejected=(*health.rejected, rejected),
             )
         return health
+
+
+def _limits(of: DriveHealth | DeviceIdentity) -> _Limits:
+    return of.temperature_warning_celsius, of.temperature_critical_celsius
 
 
 def _is_other_drive(before: DriveIdentity, now: DriveIdentity) -> bool:

@@ -34,7 +34,6 @@ from exporter.smart.watched_drives import (
     missing_drive,
     polled_drive,
     silent_drive,
-    with_kernel_limits,
 )
 from exporter.wear.wear_recorder import WearRecorder
 
@@ -221,7 +220,7 @@ class DriveRegistry:
             if drive is not None and drive.answered_at is not None:
                 is_fresh = drive.is_fresh(Moment.now(self._clock), self._max_age_intervals)
                 kernel = self._context.disks().get(label)
-                return with_kernel_limits(drive.health, kernel) if is_fresh else None
+                return drive.with_kernel_limits(kernel) if is_fresh else None
         return None
 
     def watched(self) -> list[WatchedDrive]:

@@ -6,7 +6,7 @@ all drives ever seen). The module does no I/O.
 
 from dataclasses import dataclass, replace
 
-from exporter.drives.health import DriveHealth, DriveIdentity
+from exporter.drives.health import DriveIdentity
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.smart.drive_record import DriveRecord
@@ -64,7 +64,7 @@ def polled_drive(
         up=drive.answers,
         was_reached=drive.was_reached,
         has_log_data=drive.has_log_data,
-        health=with_kernel_limits(drive.health, place.kernel) if is_shown else None,
+        health=drive.with_kernel_limits(place.kernel) if is_shown else None,
         last_success_unix_time=document.last_success_at,
         poll_seconds=document.seconds,
         polls=document.counts,
@@ -122,27 +122,6 @@ def completed_identity(
         firmware=identity.firmware or other.firmware,
         wwn=identity.wwn or other.wwn,
     )
-
-
-def with_kernel_limits(
-    health: DriveHealth | None, kernel: DeviceIdentity | None
-) -> DriveHealth | None:
-    """Returns the health, with the kernel's temperature limits if smartctl reports none.
-
-    smartctl before 7.4 does not report the limits. None means that there is no health.
-    """
-    if health is None or kernel is None or _has_limits(health) or not _has_limits(kernel):
-        return health
-    return replace(
-        health,
-        temperature_warning_celsius=kernel.temperature_warning_celsius,
-        temperature_critical_celsius=kernel.temperature_critical_celsius,
-    )
-
-
-def _has_limits(of: DriveHealth | DeviceIdentity) -> bool:
-    limits = of.temperature_warning_celsius, of.temperature_critical_celsius
-    return limits != (None, None)
 
 
 def missing_drive(known: KnownDrive) -> WatchedDrive:

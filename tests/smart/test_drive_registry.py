@@ -429,6 +429,14 @@ def test_an_old_smartctl_leaves_the_limits_of_temperature_to_the_kernel(known: K
     assert shown is not None
     assert told is not None
     assert (84.85, 77.85) == (shown.temperature_critical_celsius, told.temperature_warning_celsius)
+    assert shown is told, "scrapes share one object until the next poll"
+    known.disks["nvme0n1"] = DeviceIdentity(serial="FW000000", temperature_warning_celsius=70.0)
+    changed = known.drives.health_of("nvme0n1")
+    assert changed is not None
+    assert (None, 70.0) == (
+        changed.temperature_critical_celsius,
+        changed.temperature_warning_celsius,
+    )
 
 
 PATH, KIND = "/dev/nvme0", "nvme"
