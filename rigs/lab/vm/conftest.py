@@ -25,11 +25,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(_SECONDS))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def host(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Host]:
-    """A machine with all kinds of drives and both units running."""
+    """A machine with all kinds of drives and both units running.
+
+    It ends with the tests of this folder: an idle one takes two thirds of a core.
+    """
     began = time.monotonic()
     need("qemu-system-x86_64", "mmdebstrap", "busybox", "depmod", "mke2fs", "promtool")
     share = tmp_path_factory.mktemp("share")
