@@ -11,8 +11,8 @@ from pathlib import Path
 PROJECT = Path(__file__).parents[3]
 CACHE = PROJECT / "var" / "lab"
 
-#: Timeout in seconds for a mirror.
-_SECONDS = 300.0
+#: Timeout in seconds: of a slow mirror, and of the build of an image beside two machines.
+_SECONDS = 800.0
 
 
 def run(*argv: str | Path, cwd: Path | None = None, environment: Mapping[str, str] = {}) -> str:

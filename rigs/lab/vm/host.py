@@ -95,7 +95,7 @@ class Host:
             time.sleep(1)
 
     def check(self) -> Checked:
-        done = self.machine.run("ssd-exporter", "check", "--json", _SETTINGS, seconds=120)
+        done = self.machine.run("ssd-exporter", "check", "--json", _SETTINGS, seconds=300)
         assert done.output, done
         said = json.loads(done.output)
         drives = {row["serial"] or row["device"]: row for row in said["drives"]}

@@ -13,7 +13,8 @@ from rigs.lab.vm.kernel import Kernel
 from rigs.lab.vm.wires import Done, Guest, Monitor, await_socket
 
 #: Timeouts: the CPU is emulated, and the runner has other load.
-_BOOT_SECONDS = 180.0
+_BOOT_SECONDS = 300.0
+_COMMAND_SECONDS = 180.0
 _START_SECONDS = 20.0
 _STOP_SECONDS = 60.0
 
@@ -117,10 +118,10 @@ class Machine:
         self._process.wait(_STOP_SECONDS)
         self._hang_up()
 
-    def run(self, *argv: str, seconds: float = 60.0) -> Done:
+    def run(self, *argv: str, seconds: float = _COMMAND_SECONDS) -> Done:
         return self.guest.run(*argv, seconds=seconds)
 
-    def output(self, *argv: str, seconds: float = 60.0) -> str:
+    def output(self, *argv: str, seconds: float = _COMMAND_SECONDS) -> str:
         """Output of a program in the guest; it must succeed."""
         done = self.run(*argv, seconds=seconds)
         assert 0 == done.status, (argv, done)
