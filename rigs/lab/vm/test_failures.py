@@ -155,7 +155,7 @@ def test_a_smartctl_that_crashes_concerns_only_its_drive(host: Host, tmp_path: P
     defaults = host.machine.output("cat", _DEFAULTS)
     host.machine.write(_DEFAULTS, f'{defaults}\nAGENT_ARGS="--smartctl.path={_CRASHING}"\n')
     host.machine.output("systemctl", "restart", "ssd-smart-agent.service")
-    page = host.await_page(lambda page: up(page)[serial] == 0, seconds=90)
+    page = host.await_page(lambda page: up(page)[serial] == 0)
     assert {1.0} == {value for who, value in up(page).items() if who != serial}
     (text,) = host.check().texts(serial)
     assert "smartctl was killed by signal 11" in text
@@ -163,4 +163,4 @@ def test_a_smartctl_that_crashes_concerns_only_its_drive(host: Host, tmp_path: P
     story.fires(serial=drives.SATA_SSD).check(tmp_path)
     host.machine.write(_DEFAULTS, defaults)
     host.machine.output("systemctl", "restart", "ssd-smart-agent.service")
-    host.await_page(lambda page: up(page)[serial] == 1, seconds=90)
+    host.await_page(lambda page: up(page)[serial] == 1)

@@ -11,7 +11,7 @@ def test_a_drive_keeps_its_identity_with_another_letter(host: Host, tmp_path: Pa
     before = host.page()
     host.machine.shut_down()
     host.machine.start(drives.swapped(host.machine.fleet))
-    page = host.await_page(lambda page: up(page) == up(before), seconds=90)
+    page = host.await_page(lambda page: up(page) == up(before))
     then = {serial: device(before, serial) for serial in drives.SATA}
     now = {serial: device(page, serial) for serial in drives.SATA}
     assert then != now

@@ -120,7 +120,7 @@ def test_a_truncated_page_is_missing_a_slow_one_is_read_and_a_capture_has_no_ser
 def test_a_page_that_hangs_costs_only_itself(host: Host) -> None:
     host.set(SERIAL, listed_log_pages=[], log_delays_seconds={str(_OCP_SMART): _HANG_SECONDS})
     host.restart_agent()
-    page = host.await_page(lambda page: ("0xc0", "timeout") in missing(page), seconds=90)
+    page = host.await_page(lambda page: ("0xc0", "timeout") in missing(page))
     assert {1.0} == set(up(page).values())
     assert 38 == page.value("ssd_smart_temperature_celsius", serial=SERIAL, sensor="drive")
     # Page 02h, which is read before it, has its values.
