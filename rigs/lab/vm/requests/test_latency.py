@@ -136,7 +136,8 @@ def test_percentiles_are_those_of_the_single_requests_of_three_devices_at_once(h
             _check(data[name]["operations"][kind]["device"], latencies, least)
     reads = data[nvme]["operations"]["read"]["device"]["buckets"]
     slow = sum(count for low, _, count in reads if low >= _SLOW_SECONDS * 0.875)
-    assert _NVME_READS // _SLOW_EVERY == slow
+    expected = _NVME_READS // _SLOW_EVERY
+    assert expected <= slow <= expected + _FEW_SHARE * _NVME_READS
     assert {"read", "sync_write", "flush"} == set(truth[scsi])
     # The flush of each fsync. The kernel may add none.
     assert _SCSI_READS == len(truth[scsi]["flush"])
