@@ -42,8 +42,6 @@ SCRATCH := $(shell findmnt --bytes --noheadings --output AVAIL,OPTIONS /dev/shm 
 SCRATCH := $(or $(SCRATCH),$(TMPDIR),/tmp)
 # Processes get the groups of tests that tests/workers.py defines.
 PARALLEL := --dist loadgroup
-# All tests that neither wait nor take long.
-COMPUTING = TMPDIR=$(SCRATCH) $(BIN)/pytest -n 3 $(PARALLEL) $(addprefix --ignore=,$(WAITING) $(SYSTEM))
 # A test session imports 300 modules, and a test starts the exporter several hundred times. Without
 # compiled files each start would take three times the CPU time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -58,7 +56,7 @@ BUILDER ?= docker build
 RUN_PORT = $(lastword $(subst :, ,$(filter --web.listen-address=%,$(ARGS))))
 
 .DEFAULT_GOAL := help
-.PHONY: help rpm run venv dev test system waiting computing quick fuzz green check format golden docs pmm address corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo gallery engines fleet image bench clean packages test-packages deb-packages lab-packages release-packages image-packages release apt-repo rpm-repo release-check first-page chart chart-check kubernetes
+.PHONY: help rpm run venv dev test system quick fuzz green check format golden docs pmm address corpus smartctl-versions drives soak kills scenes month dashboards deb wheelhouse install lab services pairs guard stack demo gallery engines fleet image bench clean packages test-packages deb-packages lab-packages release-packages image-packages release apt-repo rpm-repo release-check first-page chart chart-check kubernetes
 
 help:  ## Show this help
 	@awk -F ':.*## ' '/^##@ / {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -92,7 +90,7 @@ venv: $(VENV)/.installed  ## Create .venv with the command ssd-exporter
 dev: $(VENV)/.installed-dev  ## Create .venv with the test dependencies
 
 quick: dev  ## Run the tests that need no other program and no waiting (one minute; for use between edits)
-	SSD_EXAMPLES=0.1 $(COMPUTING) -q -m 'not real and not slow'
+	TMPDIR=$(SCRATCH) SSD_EXAMPLES=0.1 $(BIN)/pytest -q -n 3 $(PARALLEL) -m 'not real and not slow' $(addprefix --ignore=,$(WAITING) $(SYSTEM))
 
 check: dev  ## Check lint, formatting and types
 	$(BIN)/ruff check .
@@ -107,20 +105,13 @@ format: dev  ## Format the code
 test: test-packages dev  ## Run the test suite (5 minutes on two cores; ARGS=... for pytest, to run a part)
 ifeq ($(ARGS),)
 	$(BIN)/pytest -n 10 $(PARALLEL) $(WAITING) $(addprefix --ignore=,$(SYSTEM))
-	$(COMPUTING)
+	TMPDIR=$(SCRATCH) $(BIN)/pytest -n 3 $(PARALLEL) $(addprefix --ignore=,$(WAITING) $(SYSTEM))
 else
 	$(BIN)/pytest $(ARGS)
 endif
 
 system: test-packages dev  ## Test packages, booted units, pages in a browser, alerting and a simulated month (12 minutes; ARGS=... for a part)
 	$(BIN)/pytest $(if $(ARGS),$(ARGS),-n 8 $(PARALLEL) $(SYSTEM))
-
-# One run of the long tests and of those that wait: otherwise the last of each keep one core busy.
-waiting: test-packages dev  ## Run the tests of `make system` and those of `make test` that wait, for `.ci/run` (18 minutes)
-	$(BIN)/pytest -n 10 $(PARALLEL) $(SYSTEM) $(WAITING)
-
-computing: test-packages dev  ## Run those of `make test` that do not wait, for `.ci/run` (5 minutes)
-	$(COMPUTING)
 
 lab: test-packages lab-packages dev deb  ## Test the .deb in a virtual machine with emulated drives (ARGS=... for pytest)
 	$(BIN)/pytest -n 2 $(PARALLEL) $(ARGS) --ignore=rigs/lab/database rigs/lab
