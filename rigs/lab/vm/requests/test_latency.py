@@ -135,9 +135,11 @@ def test_percentiles_are_those_of_the_single_requests_of_three_devices_at_once(h
             least = 0.0 if kind == "flush" else delays[name]
             _check(data[name]["operations"][kind]["device"], latencies, least)
     reads = data[nvme]["operations"]["read"]["device"]["buckets"]
-    slow = sum(count for low, _, count in reads if low >= _SLOW_SECONDS * 0.875)
-    expected = _NVME_READS // _SLOW_EVERY
-    assert expected <= slow <= expected + _FEW_SHARE * _NVME_READS
+    slow = [(low, count) for low, _, count in reads if low >= _SLOW_SECONDS * 0.875]
+    true = sum(latency >= slow[0][0] for latency in truth[nvme]["read"])
+    assert true == sum(count for _, count in slow)
+    # A busy host may make another one slow.
+    assert true >= _NVME_READS // _SLOW_EVERY
     assert {"read", "sync_write", "flush"} == set(truth[scsi])
     # The flush of each fsync. The kernel may add none.
     assert _SCSI_READS == len(truth[scsi]["flush"])
